@@ -1,0 +1,53 @@
+"""fivegates: a speedup claim goes through five gates and ends in a receipt."""
+
+import sys
+from pathlib import Path
+from snakemake.utils import min_version
+
+min_version("9.21.1")
+
+
+configfile: "config/config.yaml"
+
+
+# Used only with --sdm apptainer; without it the rules run in the caller's environment.
+container: "docker://quay.io/jupyter/scipy-notebook:python-3.11"
+
+
+# An environment that is not activated still runs its own Python.
+shell.prefix(f"PATH={Path(sys.executable).parent}:$PATH; ")
+
+
+include: "workflow/rules/common.smk"
+include: "workflow/rules/claim.smk"
+include: "workflow/rules/reference.smk"
+include: "workflow/rules/sanitizer.smk"
+include: "workflow/rules/timing.smk"
+include: "workflow/rules/roofline.smk"
+include: "workflow/rules/receipt.smk"
+
+
+rule receipt:
+    default_target: True
+    input:
+        f"results/{config['claim']}/receipt.json",
+    output:
+        "results/receipt.json",
+    log:
+        "logs/receipt.log",
+    shell:
+        "cp {input:q} {output:q} 2> {log:q}"
+
+
+rule all:
+    input:
+        expand("results/{claim}/receipt.json", claim=config["claims"]),
+
+
+rule judge:
+    input:
+        "results/receipt.json",
+    log:
+        "logs/judge.log",
+    shell:
+        "python workflow/scripts/verify_receipt.py {input:q} | tee {log:q}"

@@ -1,0 +1,38 @@
+"""Gate 5: one receipt that binds every record, input and raw file by digest.
+
+REQUIRED INPUTS:
+    all records of results/{claim}/
+OUTPUTS:
+    results/{claim}/receipt.json
+"""
+
+
+rule assemble_receipt:
+    input:
+        claim="results/{claim}/claim.json",
+        backend="results/{claim}/backend.json",
+        harness="results/{claim}/harness.json",
+        sources=expand("results/{{claim}}/{role}/source.json", role=ROLES),
+        builds=expand("results/{{claim}}/{role}/build.json", role=ROLES),
+        references=expand("results/{{claim}}/{role}/reference.json", role=ROLES),
+        controls=expand("results/{{claim}}/control/{tool}.json", tool=TOOLS),
+        sanitizers=expand(
+            "results/{{claim}}/{role}/sanitizer/{tool}.json", role=ROLES, tool=TOOLS
+        ),
+        sessions=expand("results/{{claim}}/timing/{session}.json", session=SESSIONS),
+        timing="results/{claim}/timing.json",
+        roofline="results/{claim}/roofline.json",
+    output:
+        "results/{claim}/receipt.json",
+    log:
+        "logs/{claim}/receipt.log",
+    shell:
+        """
+        python workflow/scripts/assemble_receipt.py \
+            --claim {input.claim:q} \
+            --manifests {input.backend:q} {input.harness:q} {input.sources:q} \
+            --records {input.builds:q} {input.references:q} {input.controls:q} \
+            {input.sanitizers:q} {input.sessions:q} {input.timing:q} \
+            {input.roofline:q} \
+            --output {output:q} 2> >(tee {log:q} >&2)
+        """

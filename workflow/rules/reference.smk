@@ -1,0 +1,32 @@
+"""Gate 1: does the arm compute what the contract says?
+
+REQUIRED INPUTS:
+    results/{claim}/{role}/build.json
+OUTPUTS:
+    results/{claim}/{role}/reference.json
+"""
+
+
+rule check_reference:
+    input:
+        claim="results/{claim}/claim.json",
+        backend="results/{claim}/backend.json",
+        harness="results/{claim}/harness.json",
+        source="results/{claim}/{role}/source.json",
+        after="results/{claim}/{role}/build.json",
+    output:
+        "results/{claim}/{role}/reference.json",
+    log:
+        "logs/{claim}/{role}/reference.log",
+    threads: workflow.cores
+    shell:
+        """
+        python workflow/scripts/check_reference.py \
+            --role {wildcards.role} \
+            --claim {input.claim:q} \
+            --backend {input.backend:q} \
+            --harness {input.harness:q} \
+            --sources {input.source:q} \
+            --after {input.after:q} \
+            --output {output:q} 2> >(tee {log:q} >&2)
+        """

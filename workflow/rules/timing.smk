@@ -1,0 +1,60 @@
+"""Gate 3: is the candidate faster, by rounds inside sessions and across them?
+
+REQUIRED INPUTS:
+    results/{claim}/{role}/build.json, reference.json, sanitizer/{tool}.json
+OUTPUTS:
+    results/{claim}/timing/{session}.json
+    results/{claim}/timing.json
+"""
+
+
+rule time_session:
+    input:
+        claim="results/{claim}/claim.json",
+        backend="results/{claim}/backend.json",
+        harness="results/{claim}/harness.json",
+        sources=expand("results/{{claim}}/{role}/source.json", role=ROLES),
+        builds=expand("results/{{claim}}/{role}/build.json", role=ROLES),
+        references=expand("results/{{claim}}/{role}/reference.json", role=ROLES),
+        sanitizers=expand(
+            "results/{{claim}}/{role}/sanitizer/{tool}.json", role=ROLES, tool=TOOLS
+        ),
+    output:
+        "results/{claim}/timing/s{number}.json",
+    log:
+        "logs/{claim}/timing/s{number}.log",
+    threads: workflow.cores
+    shell:
+        """
+        python workflow/scripts/time_session.py \
+            --session {wildcards.number} \
+            --claim {input.claim:q} \
+            --backend {input.backend:q} \
+            --harness {input.harness:q} \
+            --sources {input.sources:q} \
+            --after {input.builds:q} {input.references:q} {input.sanitizers:q} \
+            --output {output:q} 2> >(tee {log:q} >&2)
+        """
+
+
+rule summarize_timing:
+    input:
+        claim="results/{claim}/claim.json",
+        backend="results/{claim}/backend.json",
+        harness="results/{claim}/harness.json",
+        sources=expand("results/{{claim}}/{role}/source.json", role=ROLES),
+        after=expand("results/{{claim}}/timing/{session}.json", session=SESSIONS),
+    output:
+        "results/{claim}/timing.json",
+    log:
+        "logs/{claim}/timing.log",
+    shell:
+        """
+        python workflow/scripts/summarize_timing.py \
+            --claim {input.claim:q} \
+            --backend {input.backend:q} \
+            --harness {input.harness:q} \
+            --sources {input.sources:q} \
+            --after {input.after:q} \
+            --output {output:q} 2> >(tee {log:q} >&2)
+        """

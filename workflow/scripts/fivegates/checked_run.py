@@ -1,0 +1,100 @@
+"""One kernel's process under a sanitizer: what goes in, and the logs that come out."""
+
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fivegates.backend import Kind
+from fivegates.claim import SanitizerPolicy
+from fivegates.contract import Arrays
+from fivegates.exercise import launcher, prepare, read_report, write_job
+from fivegates.host.build import find_compiler
+from fivegates.job import Job
+from fivegates.process import portable, run
+from fivegates.tools import Tool, find_compute_sanitizer, sanitizer_command
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Checker:
+    """A tool of gate 2 on one backend; `tool` is None where the build checks."""
+
+    kind: Kind
+    check: str
+    tool: Tool | None
+    padding_bytes: int
+    timeout_s: float
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """The tool as a record names it: the compiler's where there is no program."""
+        if self.tool is None:
+            return {
+                "name": "AddressSanitizer, UndefinedBehaviorSanitizer",
+                "version": find_compiler().version,
+                "sha256": None,
+            }
+        tool = self.tool
+        return {"name": tool.name, "version": tool.version, "sha256": tool.sha256}
+
+    @property
+    def poison(self) -> bool:
+        """Whether outputs are filled before a launch; initcheck must see them raw."""
+        return self.check != "initcheck"
+
+    def run(
+        self, name: str, job: Job, binary: bytes, inputs: Iterable[Arrays]
+    ) -> tuple[dict[str, Any], Mapping[str, bytes]]:
+        """Run a job: what was measured, and the logs `<name>.txt`, `<name>.xml`."""
+        with tempfile.TemporaryDirectory(prefix="fivegates-") as temporary:
+            folder = Path(temporary)
+            prepare(folder, job, binary, inputs)
+            write_job(folder, job)
+            xml = folder / "report.xml"
+            command = [*self._prefix(xml), *launcher(self.kind, folder, job)]
+            completed = run(command, timeout_s=self.timeout_s)
+            report = read_report(folder)
+            text = completed.stderr if self.kind == "host" else completed.stdout
+            logs = {f"{name}.txt": text.encode()}
+            if xml.is_file():
+                logs[f"{name}.xml"] = xml.read_bytes()
+            hidden = {str(folder): "JOB"}
+            if self.tool is not None:
+                hidden[str(self.tool.path)] = self.tool.name
+        measured = {
+            "name": name,
+            "command": list(portable(command, hidden)),
+            "exit_status": completed.exit_status,
+            "completed": report.done,
+            "reports": report.sanitizer_reports,
+            "launches": sum(len(case.variants) for case in report.cases),
+        }
+        return measured, logs
+
+    @property
+    def declared(self) -> dict[str, Any]:
+        """What the record declares of the check."""
+        return {
+            "tool": self.check,
+            "padding_bytes": self.padding_bytes if self.check == "memcheck" else 0,
+            "poison": self.poison,
+        }
+
+    def _prefix(self, xml: Path) -> list[str | Path]:
+        if self.tool is None:
+            return []
+        return sanitizer_command(
+            self.tool, self.check, xml=xml, padding_bytes=self.padding_bytes
+        )
+
+
+def checker(kind: Kind, check: str, policy: SanitizerPolicy) -> Checker:
+    """The checker of one tool on one backend; ToolError when there is none."""
+    return Checker(
+        kind=kind,
+        check=check,
+        tool=find_compute_sanitizer() if kind == "cuda" else None,
+        padding_bytes=policy.padding_bytes,
+        timeout_s=policy.timeout_s,
+    )

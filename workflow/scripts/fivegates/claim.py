@@ -1,0 +1,236 @@
+"""The claim: a sentence that can be proved wrong, and all that is frozen before it is.
+
+Reads the schema-checked document; states what the schema cannot (slots agree with the
+cache regime, the launch resolves, the working set fits). Opens no file, asks no device.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from fivegates.arm import ROLES, Arm, Launch, Role, resolve
+from fivegates.contract import DTYPES, Case, Operation
+from fivegates.errors import ClaimError
+
+CLAIM_SCHEMA = "fivegates:frozen_claim/v1"
+
+CacheRegime = Literal["same-buffer", "buffer-rotated"]
+ROTATION_SLOTS_MINIMUM = 2
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tolerance:
+    """`|y - r| <= atol + rtol*|r|`, per element."""
+
+    atol: float
+    rtol: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Workload:
+    """One timed point. `rotation_slots` is None where the device's L2 decides it."""
+
+    sizes: Mapping[str, int]
+    dtype: str
+    boundary: Literal["device"]
+    cache_regime: CacheRegime
+    rotation_slots: int | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ReferencePolicy:
+    """Gate 1: launches of each case, and seconds before a process is ended."""
+
+    launches: int
+    timeout_s: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SanitizerPolicy:
+    """Gate 2: bytes of padding behind each allocation, and seconds for each tool."""
+
+    padding_bytes: int
+    timeout_s: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TimingPolicy:
+    """Gate 3: the plan of every session, fixed before the first launch."""
+
+    sessions: int
+    rounds: int
+    samples: int
+    graph_us: float
+    warmup_launches: int
+    warmup_s: float
+    confidence: float
+    confirm_after_s: float
+    timeout_s: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Policy:
+    """What config/config.yaml declares for every claim."""
+
+    reference: ReferencePolicy
+    sanitizer: SanitizerPolicy
+    timing: TimingPolicy
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> "Policy":
+        """Read the schema-checked `policy` object."""
+        return cls(
+            reference=ReferencePolicy(**data["reference"]),
+            sanitizer=SanitizerPolicy(**data["sanitizer"]),
+            timing=TimingPolicy(**data["timing"]),
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Claim:
+    """A frozen claim."""
+
+    name: str
+    sentence: str
+    operation: str
+    workload: Workload
+    tolerance: Tolerance
+    margin: float
+    arms: Mapping[Role, Arm]
+    policy: Policy
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> "Claim":
+        """Read a schema-checked frozen claim; ClaimError where its fields disagree."""
+        claim = data["claim"]
+        workload = Workload(**{"rotation_slots": None, **claim["workload"]})
+        _require_matching_slots(workload)
+        return cls(
+            name=data["name"],
+            sentence=claim["claim"],
+            operation=claim["operation"],
+            workload=workload,
+            tolerance=Tolerance(**claim["tolerance"]),
+            margin=claim["margin"],
+            arms={role: Arm.from_dict(role, claim[role]) for role in ROLES},
+            policy=Policy.from_dict(data["policy"]),
+        )
+
+
+def _require_matching_slots(workload: Workload) -> None:
+    slots = workload.rotation_slots
+    if workload.cache_regime == "same-buffer" and slots not in (None, 1):
+        raise ClaimError(
+            f"workload.rotation_slots is {slots}, expected 1 or none for "
+            "cache_regime 'same-buffer'"
+        )
+    if workload.cache_regime == "buffer-rotated" and slots == 1:
+        raise ClaimError(
+            "workload.rotation_slots is 1, expected at least 2 or none for "
+            "cache_regime 'buffer-rotated'"
+        )
+
+
+def cases(claim: Claim, operation: Operation) -> tuple[Case, ...]:
+    """Every case of gate 1: the contract's own, with the timed sizes among them."""
+    return operation.cases(claim.workload.sizes)
+
+
+def launch(
+    claim: Claim, operation: Operation, role: Role, sizes: Mapping[str, int]
+) -> Launch:
+    """Resolve one arm's launch for these sizes."""
+    return resolve(
+        claim.arms[role],
+        sizes=sizes,
+        operands=tuple(operation.operands),
+        scalars=operation.scalars,
+    )
+
+
+def require_bound(claim: Claim, operation: Operation) -> None:
+    """ClaimError unless sizes, dtype and both launches fit the operation's contract."""
+    sizes = claim.workload.sizes
+    if set(sizes) != set(operation.sizes):
+        raise ClaimError(
+            f"workload.sizes has {', '.join(sorted(sizes)) or 'no size'}, "
+            f"expected {', '.join(operation.sizes)}"
+        )
+    if claim.workload.dtype not in operation.dtypes:
+        raise ClaimError(
+            f"workload.dtype is {claim.workload.dtype!r}, "
+            f"expected {' or '.join(operation.dtypes)}"
+        )
+    for role in ROLES:
+        for case in cases(claim, operation):
+            launch(claim, operation, role, case.sizes)
+        _require_timed_launch(claim, operation, role)
+
+
+def _require_timed_launch(claim: Claim, operation: Operation, role: Role) -> None:
+    timed = launch(claim, operation, role, claim.workload.sizes)
+    if timed.blocks == 0:
+        raise ClaimError(
+            f"{role}.grid is {list(claim.arms[role].grid)!r}: 0 blocks at the timed "
+            "sizes, expected at least 1"
+        )
+    passed = {
+        argument.name for argument in timed.arguments if argument.kind == "buffer"
+    }
+    if missing := [name for name in operation.outputs if name not in passed]:
+        raise ClaimError(
+            f"{role}.arguments does not pass {', '.join(missing)}, "
+            "expected every output of the operation"
+        )
+
+
+def slot_bytes(claim: Claim, operation: Operation) -> int:
+    """Bytes of one slot: every operand at the timed sizes."""
+    shapes = operation.shapes(claim.workload.sizes)
+    itemsize = DTYPES[claim.workload.dtype]
+    return sum(itemsize * elements(shape) for shape in shapes.values())
+
+
+def rotation_slots(claim: Claim, operation: Operation, l2_bytes: int) -> int:
+    """Slots to rotate: a working set above twice the reported L2.
+
+    A claim that names its own count keeps it.
+    """
+    if claim.workload.cache_regime == "same-buffer":
+        return 1
+    if claim.workload.rotation_slots is not None:
+        return claim.workload.rotation_slots
+    one = max(1, slot_bytes(claim, operation))
+    return max(ROTATION_SLOTS_MINIMUM, -(-(2 * l2_bytes + one) // one))
+
+
+def required_bytes(claim: Claim, operation: Operation, l2_bytes: int) -> int:
+    """Device bytes that gate 3 holds at once.
+
+    Every slot's operands, and one more set of values than there are slots: inputs to
+    redraw the slots from, and the outputs expected of them in float64.
+    """
+    slots = rotation_slots(claim, operation, l2_bytes)
+    shapes = operation.shapes(claim.workload.sizes)
+    expected = sum(8 * elements(shapes[name]) for name in operation.outputs)
+    one = slot_bytes(claim, operation)
+    return slots * one + (slots + 1) * (one + expected)
+
+
+def require_memory(
+    claim: Claim, operation: Operation, *, l2_bytes: int, memory_bytes: int
+) -> None:
+    """ClaimError when the timed sizes need more memory than the machine has."""
+    needed = required_bytes(claim, operation, l2_bytes)
+    if needed > memory_bytes:
+        sizes = ", ".join(f"{k}={v}" for k, v in sorted(claim.workload.sizes.items()))
+        raise ClaimError(
+            f"workload.sizes is {sizes}: needs {needed} bytes of memory, "
+            f"expected at most {memory_bytes}"
+        )
+
+
+def elements(shape: tuple[int, ...]) -> int:
+    """Number of elements in an array of this shape."""
+    return math.prod(shape)

@@ -1,0 +1,109 @@
+"""Runs the cases of a job in child processes, and starts again behind a case that died.
+
+The kernel never runs in this process: an illegal address or a segmentation fault costs
+one case, a hang costs the gate.
+"""
+
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from fivegates.backend import Kind
+from fivegates.contract import Arrays
+from fivegates.errors import ToolError
+from fivegates.job import (
+    JOB_FILE,
+    REPORT_FILE,
+    CaseReport,
+    Job,
+    Report,
+    input_file,
+    output_file,
+    parse_report,
+    to_text,
+)
+from fivegates.process import Completed, run
+
+EXERCISE_SCRIPT = Path(__file__).parents[1] / "exercise_kernel.py"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Exercised:
+    """The cases that were answered, and whether time ran out before the rest were."""
+
+    cases: tuple[CaseReport, ...]
+    timed_out: bool
+
+
+def prepare(folder: Path, job: Job, binary: bytes, inputs: Iterable[Arrays]) -> None:
+    """Write a job's folder: the binary, and the inputs of each case in turn."""
+    program = folder / job.binary
+    program.write_bytes(binary)
+    program.chmod(0o700)
+    for case, arrays in zip(job.cases, inputs, strict=True):
+        for name, array in arrays.items():
+            array.tofile(folder / input_file(case.index, name))
+
+
+def launcher(kind: Kind, folder: Path, job: Job) -> list[str | Path]:
+    """The command that runs a prepared job: the kernel's own process."""
+    if kind == "host":
+        return [folder / job.binary, folder]
+    return [sys.executable, EXERCISE_SCRIPT, folder]
+
+
+def write_job(folder: Path, job: Job) -> None:
+    """Write the job file and forget the report of the run before."""
+    (folder / JOB_FILE).write_text(to_text(job))
+    (folder / REPORT_FILE).unlink(missing_ok=True)
+
+
+def read_report(folder: Path) -> Report:
+    """What the process answered; nothing, when it did not come to write."""
+    path = folder / REPORT_FILE
+    return parse_report(path.read_text() if path.is_file() else "")
+
+
+def read_outputs(
+    folder: Path, report: CaseReport, name: str, dtype: str
+) -> list[np.ndarray]:
+    """The distinct results of one output operand of a case, each flat."""
+    return [
+        np.fromfile(folder / output_file(report.index, name, variant), dtype=dtype)
+        for variant in sorted(set(report.variants))
+    ]
+
+
+def exercise(kind: Kind, folder: Path, job: Job, timeout_s: float) -> Exercised:
+    """Run every case of a prepared job; a case that kills its process has an error."""
+    answered: list[CaseReport] = []
+    remaining = job
+    while remaining.cases:
+        write_job(folder, remaining)
+        completed = run(launcher(kind, folder, job), timeout_s=timeout_s)
+        report = read_report(folder)
+        answered += report.cases
+        if report.done:
+            break
+        if completed.exit_status is None:
+            return Exercised(cases=tuple(answered), timed_out=True)
+        left = remaining.cases[len(report.cases) :]
+        if not (report.cases and report.cases[-1].error):
+            answered.append(_died(left[0].index, completed))
+            left = left[1:]
+        remaining = replace(job, cases=left)
+    return Exercised(cases=tuple(answered), timed_out=False)
+
+
+def _died(index: int, completed: Completed) -> CaseReport:
+    if completed.signal_name is None:
+        raise ToolError(f"exercise: {completed.last_words}")
+    return CaseReport(
+        index=index,
+        variants=(),
+        changed_inputs=(),
+        error=f"process ended by {completed.signal_name}",
+    )

@@ -1,0 +1,1 @@
+"""The host backend: one kernel source, compiled and run on the CPU."""

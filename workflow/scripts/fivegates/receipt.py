@@ -1,0 +1,480 @@
+"""Gate 5, decided: the claim's verdict from every record, and the binding receipt.
+
+The receipt is a function of its evidence. The verifier calls the same function on what
+the store holds and compares; what differs was not derived from that evidence.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from fivegates.arm import ROLES, Role
+from fivegates.backend import Backend
+from fivegates.claim import Claim
+from fivegates.record import Artifact, Reason, Record, Verdict
+from fivegates.sanitizer import TOOLS
+
+RECEIPT_SCHEMA = "fivegates:receipt/v1"
+CONFIRMING_SESSIONS = 3
+
+ClaimStatus = Literal["supported", "not-supported", "inconclusive", "refused"]
+ReceiptStatus = Literal["preflight", "provisional", "confirmed"]
+Kind = Literal["declared", "measured", "derived"]
+
+# How each value of a receipt came about; the longest matching path counts.
+PROVENANCE: Mapping[str, Kind] = {
+    "schema": "declared",
+    "name": "declared",
+    "claim": "declared",
+    "margin": "declared",
+    "provenance": "declared",
+    "backend": "measured",
+    "created_at": "measured",
+    "source": "measured",
+    "source.entry": "declared",
+    "source.file": "declared",
+    "baseline_source": "measured",
+    "baseline_source.entry": "declared",
+    "baseline_source.file": "declared",
+    "hardware": "measured",
+    "hardware.clock_policy": "declared",
+    "hardware.isolation": "derived",
+    "platform": "measured",
+    "workload": "declared",
+    "workload.rotation_slots": "derived",
+    "workload.threads_per_block": "derived",
+    "correctness": "derived",
+    "correctness.atol": "declared",
+    "correctness.rtol": "declared",
+    "correctness.reference": "declared",
+    "correctness.sanitizer_exit_status": "measured",
+    "correctness.sanitizer_version": "measured",
+    "measurement": "declared",
+    "measurement.launches_per_sample": "measured",
+    "measurement.warmup.launches": "measured",
+    "measurement.raw_samples": "measured",
+    "measurement.raw_sample_sha256": "measured",
+    "artifacts": "measured",
+    "tools": "measured",
+    "evidence": "measured",
+    "harness": "measured",
+    "result": "derived",
+    "result.end_to_end_effect": "declared",
+    "result.round_speedup_interval.method": "declared",
+    "result.round_speedup_interval.confidence": "declared",
+    "roofline": "derived",
+    "roofline.useful_bytes": "declared",
+    "roofline.bytes_source": "declared",
+    "roofline.flops": "declared",
+    "gates": "derived",
+    "status": "derived",
+    "verdict": "derived",
+    "summary": "derived",
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Evidence:
+    """All that a receipt is made from.
+
+    `records` are the gates in the order they decide, by name: `candidate/reference`.
+    `artifacts` are every named input, record and raw file; `assembly` holds what only
+    the machine that assembled the receipt can know: time, repository, commit.
+    """
+
+    claim: Claim
+    backend: Backend
+    sources: Mapping[Role, Mapping[str, Any]]
+    records: Mapping[str, Record]
+    record_sha256: Mapping[str, str]
+    artifacts: tuple[Artifact, ...]
+    assembly: Mapping[str, Any]
+
+
+def record_names(sessions: int) -> tuple[str, ...]:
+    """Every gate record of a claim, in the order in which they decide."""
+    return (
+        *(f"{role}/build" for role in ROLES),
+        *(f"{role}/reference" for role in ROLES),
+        *(f"control/{tool}" for tool in TOOLS),
+        *(f"{role}/sanitizer/{tool}" for role in ROLES for tool in TOOLS),
+        *(f"timing/{session_name(number)}" for number in range(1, sessions + 1)),
+        "timing",
+        "roofline",
+    )
+
+
+def session_name(number: int) -> str:
+    """Name of a session: `s01`."""
+    return f"s{number:02d}"
+
+
+def conclude(
+    backend: Backend, records: Mapping[str, Record]
+) -> tuple[ClaimStatus, Reason | str, str]:
+    """Status, reason and message of the claim.
+
+    The first failure refuses. A gate that could not say yes refuses too, but for what
+    timing and roofline could not decide, and what a host backend cannot have.
+    """
+    refusals = [
+        (n, r.verdict) for n, r in records.items() if r.verdict.status == "fail"
+    ]
+    open_ends = [
+        (n, r.verdict) for n, r in records.items() if r.verdict.status != "pass"
+    ]
+    for name, verdict in [*refusals, *open_ends]:
+        if _excused(backend, name, verdict):
+            continue
+        decided = verdict.status == "inconclusive" and name.startswith(
+            ("timing", "roofline")
+        )
+        status: ClaimStatus = "inconclusive" if decided else "refused"
+        return status, verdict.reason, f"{name}: {verdict.message}"
+    if backend.kind == "host":
+        return (
+            "inconclusive",
+            Reason.NO_DEVICE,
+            "preflight passed; no device, no timing",
+        )
+    found = _derived(records["timing"])["outcome"]
+    status = "supported" if found == "faster" else "not-supported"
+    return status, found, f"candidate is {found}"
+
+
+def _excused(backend: Backend, name: str, verdict: Verdict) -> bool:
+    """A host has no device: that costs it gates 3 and 4 and three tools, no more."""
+    lacking = verdict.status == "not-run" and verdict.reason == Reason.NO_DEVICE
+    needed = name.endswith(("build", "reference", "memcheck"))
+    return backend.kind == "host" and lacking and not needed
+
+
+def receipt_status(evidence: Evidence) -> ReceiptStatus:
+    """Preflight without a device; confirmed when sessions that agree lie far apart."""
+    if evidence.backend.kind == "host":
+        return "preflight"
+    policy = evidence.claim.policy.timing
+    starts = [
+        datetime.fromisoformat(record.run.started_at)
+        for name, record in evidence.records.items()
+        if name.startswith("timing/") and record.verdict.status == "pass"
+    ]
+    agree = evidence.records["timing"].verdict.status == "pass"
+    if not agree or len(starts) < CONFIRMING_SESSIONS:
+        return "provisional"
+    span_s = (max(starts) - min(starts)).total_seconds()
+    return "confirmed" if span_s >= policy.confirm_after_s else "provisional"
+
+
+def build(evidence: Evidence) -> dict[str, Any]:
+    """The receipt of this evidence."""
+    claim, backend = evidence.claim, evidence.backend
+    status, reason, message = conclude(backend, evidence.records)
+    receipt = {
+        "schema": RECEIPT_SCHEMA,
+        "name": claim.name,
+        "claim": claim.sentence,
+        "margin": claim.margin,
+        "backend": backend.kind,
+        "status": receipt_status(evidence),
+        "verdict": {"status": status, "reason": str(reason), "message": message},
+        "created_at": evidence.assembly["created_at"],
+        "source": _source(evidence, "candidate"),
+        "baseline_source": _source(evidence, "baseline"),
+        "platform": {"name": backend.platform, "packages": dict(backend.packages)},
+        "workload": _workload(evidence),
+        "correctness": _correctness(evidence),
+        "artifacts": _artifacts(evidence),
+        "tools": _tools(evidence),
+        "harness": _named(evidence, "harness.json").sha256,
+        "gates": [
+            {
+                "name": name,
+                "status": record.verdict.status,
+                "reason": str(record.verdict.reason),
+                "sha256": evidence.record_sha256[name],
+            }
+            for name, record in evidence.records.items()
+        ],
+        "evidence": [
+            asdict(item) for item in sorted(evidence.artifacts, key=lambda a: a.name)
+        ],
+        "provenance": dict(PROVENANCE),
+    }
+    if backend.device is not None:
+        receipt["hardware"] = _hardware(evidence)
+    if backend.kind == "cuda" and status != "refused":
+        receipt |= {
+            "measurement": _measurement(evidence),
+            "result": _result(evidence),
+            "roofline": _roofline(evidence),
+        }
+    return receipt | {"summary": summary(evidence, receipt)}
+
+
+def kind_of(path: str) -> Kind | None:
+    """Whether the value at a dotted path is declared, measured or derived."""
+    parts = path.split(".")
+    prefixes = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
+    return next((PROVENANCE[p] for p in prefixes if p in PROVENANCE), None)
+
+
+def _named(evidence: Evidence, suffix: str) -> Artifact:
+    return next(item for item in evidence.artifacts if item.name.endswith(suffix))
+
+
+def _derived(record: Record) -> Mapping[str, Any]:
+    derived: Mapping[str, Any] = (record.result or {})["derived"]
+    return derived
+
+
+def _measured(record: Record) -> Mapping[str, Any]:
+    measured: Mapping[str, Any] = (record.result or {})["measured"]
+    return measured
+
+
+def _source(evidence: Evidence, role: Role) -> dict[str, Any]:
+    arm = evidence.claim.arms[role]
+    build_record = evidence.records[f"{role}/build"]
+    compiled = {} if build_record.result is None else _measured(build_record)
+    (file,) = (f for f in evidence.sources[role]["files"] if f["name"] == arm.source)
+    return {
+        **{key: evidence.assembly[key] for key in ("repository", "commit", "dirty")},
+        "entry": arm.entry,
+        "file": arm.source,
+        "file_sha256": file["sha256"],
+        "binary_sha256": [item.sha256 for item in build_record.artifacts],
+        "compiler": compiled.get("compiler"),
+        "flags": compiled.get("flags"),
+    }
+
+
+def _workload(evidence: Evidence) -> dict[str, Any]:
+    workload = evidence.claim.workload
+    reference = evidence.records["candidate/reference"].result
+    declared = {} if reference is None else reference["declared"]
+    return {
+        "operation": evidence.claim.operation,
+        "formula": declared.get("formula"),
+        "dtype": workload.dtype,
+        "sizes": dict(workload.sizes),
+        "boundary": workload.boundary,
+        "cache_regime": workload.cache_regime,
+        "threads_per_block": declared.get("threads_per_block"),
+        "rotation_slots": _session_fact(evidence, "slots"),
+    }
+
+
+def _session_fact(evidence: Evidence, key: str) -> Any:
+    first = evidence.records[f"timing/{session_name(1)}"].result
+    facts = None if first is None else first["measured"]["facts"]
+    return None if facts is None else facts[key]
+
+
+def _correctness(evidence: Evidence) -> dict[str, Any]:
+    references = [
+        record.result
+        for name, record in evidence.records.items()
+        if name.endswith("/reference") and record.result is not None
+    ]
+    memcheck = evidence.records["candidate/sanitizer/memcheck"].result
+    runs = [] if memcheck is None else memcheck["derived"]["runs"]
+    return {
+        "reference": references[0]["declared"]["reference"] if references else None,
+        "atol": evidence.claim.tolerance.atol,
+        "rtol": evidence.claim.tolerance.rtol,
+        "cases": sum(result["derived"]["cases"] for result in references),
+        "launches": sum(result["derived"]["launches"] for result in references),
+        "failures": sum(result["derived"]["failures"] for result in references),
+        "memcheck_errors": runs[0]["text_errors"] if runs else None,
+        "sanitizer_exit_status": runs[0]["exit_status"] if runs else None,
+        "sanitizer_version": (
+            None if memcheck is None else memcheck["measured"]["tool"]["version"]
+        ),
+    }
+
+
+def _artifacts(evidence: Evidence) -> dict[str, Any]:
+    def ending(*suffixes: str) -> list[str]:
+        names = sorted(item.name for item in evidence.artifacts)
+        return [name for name in names if name.endswith(suffixes)]
+
+    sessions = sorted(
+        (record.run.started_at, item.name)
+        for record in evidence.records.values()
+        for item in record.artifacts
+        if item.name.endswith("/state.csv")
+    )
+    return {
+        "systems": None,
+        "compute": None,
+        "sanitizer": [name for name in ending(".txt", ".xml") if "/sanitizer/" in name],
+        "gpu_state_before": sessions[0][1] if sessions else None,
+        "gpu_state_after": sessions[-1][1] if sessions else None,
+    }
+
+
+def _tools(evidence: Evidence) -> list[dict[str, Any]]:
+    seen = {
+        tool["name"]: tool
+        for record in evidence.records.values()
+        if record.result is not None
+        for tool in [record.result["measured"].get("tool")]
+        if tool is not None
+    }
+    return [dict(seen[name]) for name in sorted(seen)]
+
+
+def _hardware(evidence: Evidence) -> dict[str, Any]:
+    device = evidence.backend.device
+    return {
+        **({} if device is None else asdict(device)),
+        "clock_policy": "observed",
+        "isolation": _isolation(evidence),
+    }
+
+
+def _isolation(evidence: Evidence) -> str:
+    """What sessions saw of others on the device; seeing none is not being alone."""
+    states = [
+        _derived(record)["state"]
+        for name, record in evidence.records.items()
+        if name.startswith("timing/") and record.result is not None
+    ]
+    counts = [state["compute_processes"] for state in states if state is not None]
+    if not counts or not all(counts):
+        return "unknown"
+    return "other compute processes" if max(counts) > 1 else "no other compute process"
+
+
+def _measurement(evidence: Evidence) -> dict[str, Any]:
+    policy = evidence.claim.policy.timing
+    raw = sorted(
+        (item for item in evidence.artifacts if item.name.endswith("/samples.csv")),
+        key=lambda item: item.name,
+    )
+    return {
+        "timer": "CUDA events around graphs of launches queued behind a held stream",
+        "warmup": {
+            "launches": _session_fact(evidence, "warmup_launches"),
+            "rule": f"at least {policy.warmup_launches} launches, twice through every "
+            f"slot, and {policy.warmup_s:g} s",
+        },
+        "samples": policy.samples,
+        "launches_per_sample": _session_fact(evidence, "launches_per_graph"),
+        "rounds": policy.rounds,
+        "sessions": policy.sessions,
+        "order": "ABBA and BAAB in turn, graphs captured anew each round",
+        "raw_samples": [item.name for item in raw],
+        "raw_sample_sha256": [item.sha256 for item in raw],
+        "quantiles": "linear interpolation at q*(N-1)",
+        "profiler_attached": False,
+    }
+
+
+def _result(evidence: Evidence) -> dict[str, Any] | None:
+    record = evidence.records["timing"]
+    if record.result is None:
+        return None
+    timing = _derived(record)
+    return {
+        "outcome": timing["outcome"],
+        "baseline_median_us": timing["baseline_median_us"],
+        "candidate_median_us": timing["candidate_median_us"],
+        "baseline_floor_us": timing["baseline_floor_us"],
+        "candidate_floor_us": timing["candidate_floor_us"],
+        "round_speedup_median": timing["round_speedup_median"],
+        "round_speedup_interval": {
+            "method": "Student t over the log ratios of rounds in each session; "
+            "lowest lower and highest upper end over sessions",
+            "confidence": evidence.claim.policy.timing.confidence,
+            "lower": timing["speedup_lower"],
+            "upper": timing["speedup_upper"],
+        },
+        "session_speedup_range": [
+            timing["session_speedup_min"],
+            timing["session_speedup_max"],
+        ],
+        "null_interval": [timing["null_lower"], timing["null_upper"]],
+        "smallest_effect_ratio": timing["smallest_effect_ratio"],
+        "end_to_end_effect": "out of scope: the boundary is device",
+    }
+
+
+def _roofline(evidence: Evidence) -> dict[str, Any] | None:
+    record = evidence.records["roofline"]
+    if record.result is None:
+        return None
+    declared = record.result["declared"]
+    return {
+        **_derived(record),
+        "useful_bytes": declared["useful_bytes"],
+        "bytes_source": "contract",
+        "flops": declared["flops"],
+    }
+
+
+def summary(evidence: Evidence, receipt: Mapping[str, Any]) -> list[str]:
+    """The block that people read, a line a gate."""
+    verdict = receipt["verdict"]
+    return [
+        f"{'claim':<10} {evidence.claim.name}  {evidence.claim.sentence}",
+        *_gate_lines(evidence, refused=verdict["status"] == "refused"),
+        f"{'verdict':<10} {verdict['status']:<12} {receipt['status']}; "
+        f"{verdict['message']}",
+    ]
+
+
+def _gate_lines(evidence: Evidence, refused: bool) -> Iterator[str]:
+    records = evidence.records
+    for gate, chosen in (
+        ("reference", [n for n in records if n.endswith(("/build", "/reference"))]),
+        ("sanitizer", [n for n in records if "sanitizer/" in n or "control/" in n]),
+        ("timing", [n for n in records if n.startswith("timing")]),
+        ("roofline", ["roofline"]),
+    ):
+        verdicts = {name: records[name].verdict for name in chosen}
+        excused = {n for n, v in verdicts.items() if _excused(evidence.backend, n, v)}
+        judged = {n: v for n, v in verdicts.items() if n not in excused} or verdicts
+        name, verdict = _leading(judged)
+        if verdict.status != "pass":
+            text = verdict.message if name == gate else f"{name}: {verdict.message}"
+        elif refused and gate in ("timing", "roofline"):
+            text = "not shown: the claim is refused"
+        else:
+            text = _passed(evidence, gate, excused)
+        yield f"{gate:<10} {verdict.status:<12} {text}"
+
+
+def _leading(verdicts: Mapping[str, Verdict]) -> tuple[str, Verdict]:
+    """The verdict that decides a gate: a failure before what could not be decided."""
+    order = ("fail", "inconclusive", "not-run", "pass")
+    return min(verdicts.items(), key=lambda item: order.index(item[1].status))
+
+
+def _passed(evidence: Evidence, gate: str, excused: Collection[str]) -> str:
+    records = evidence.records
+    if gate == "reference":
+        derived = [_derived(records[f"{role}/reference"]) for role in ROLES]
+        errors = [d["max_rel_error"] for d in derived if d["max_rel_error"] is not None]
+        return (
+            f"{sum(d['cases'] for d in derived)} cases, "
+            f"{sum(d['launches'] for d in derived)} launches, 0 failures, "
+            f"max |y-r|/|r| {max(errors, default=0.0):.2g}"
+        )
+    if gate == "sanitizer":
+        ran = [tool for tool in TOOLS if f"control/{tool}" not in excused]
+        missing = [tool for tool in TOOLS if tool not in ran]
+        clean = ", ".join(f"{tool} 0 errors" for tool in ran) + "; controls caught"
+        return f"{clean}; {', '.join(missing)} not-run" if missing else clean
+    if gate == "timing":
+        timing, policy = _derived(records["timing"]), evidence.claim.policy.timing
+        return (
+            f"{policy.sessions} sessions x {policy.rounds} rounds x 4 blocks x "
+            f"{policy.samples} samples; {timing['baseline_median_us']:.3g} us -> "
+            f"{timing['candidate_median_us']:.3g} us; speedup "
+            f"{timing['round_speedup_median']:.4g} "
+            f"[{timing['speedup_lower']:.4g}, {timing['speedup_upper']:.4g}]"
+        )
+    return records[gate].verdict.message

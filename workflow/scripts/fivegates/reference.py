@@ -1,0 +1,212 @@
+"""Gate 1, decided: outputs against the float64 oracle, and the contract against itself.
+
+A NaN is outside every tolerance. A kernel that disagrees with itself on equal inputs is
+refused whatever its error: rounding cannot explain it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from fivegates.claim import Tolerance
+from fivegates.contract import Arrays, Case
+from fivegates.job import POISON_BYTE, CaseReport
+from fivegates.record import Reason, Verdict
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Comparison:
+    """One output array against its oracle.
+
+    Errors are over finite elements, None where there is none; `max_rel_error` is
+    |y - r| / |r| where r is not 0. `actual` is None where it is not finite.
+    """
+
+    elements: int
+    failures: int
+    unwritten: int
+    nonfinite: int
+    max_abs_error: float | None
+    max_rel_error: float | None
+    first_failure: int | None
+    actual: float | None
+    expected: float | None
+
+
+def compare(
+    actual: np.ndarray, expected: np.ndarray, tolerance: Tolerance
+) -> Comparison:
+    """Check every element: `|y - r| <= atol + rtol*|r|`, y finite.
+
+    `actual` has the claim's dtype, `expected` float64, both the same shape.
+    """
+    y, r = actual.ravel().astype(np.float64), expected.ravel()
+    finite = np.isfinite(y)
+    error = np.abs(np.where(finite, y, 0.0) - r)
+    outside = ~finite | (error > tolerance.atol + tolerance.rtol * np.abs(r))
+    comparable = finite & (r != 0)
+    first = int(np.argmax(outside)) if outside.any() else None
+    return Comparison(
+        elements=y.size,
+        failures=int(outside.sum()),
+        unwritten=int(_poisoned(actual).sum()),
+        nonfinite=int((~finite).sum()),
+        max_abs_error=_largest(error[finite]),
+        max_rel_error=_largest(error[comparable] / np.abs(r[comparable])),
+        first_failure=first,
+        actual=None if first is None or not finite[first] else float(y[first]),
+        expected=None if first is None else float(r[first]),
+    )
+
+
+def _poisoned(actual: np.ndarray) -> np.ndarray:
+    raw = np.ascontiguousarray(actual).view(np.uint8).reshape(actual.size, -1)
+    return np.asarray((raw == POISON_BYTE).all(axis=1))
+
+
+def _largest(errors: np.ndarray) -> float | None:
+    return float(errors.max()) if errors.size else None
+
+
+def worst(comparisons: Sequence[Comparison]) -> Comparison:
+    """The comparison with the most failures, of the distinct outputs of one case."""
+    return max(comparisons, key=lambda comparison: comparison.failures)
+
+
+def impostors(expected: np.ndarray) -> Mapping[str, np.ndarray]:
+    """Wrong outputs that any useful tolerance refuses, made from the right one."""
+    flat = expected.ravel()
+    half = flat.copy()
+    half[flat.size // 2 :] = np.nan
+    return {
+        "zeros": np.zeros_like(flat),
+        "mean": np.full_like(flat, flat.mean()),
+        "half-written": half,
+        "shifted": np.roll(flat, 1),
+    }
+
+
+def accepted_impostors(expected: Arrays, tolerance: Tolerance) -> tuple[str, ...]:
+    """Impostors that the contract lets pass: none, if it can tell right from wrong.
+
+    One that equals the right output is no impostor (the mean of a constant).
+    """
+    return tuple(
+        f"{impostor} for {name}"
+        for name, right in expected.items()
+        for impostor, wrong in impostors(right).items()
+        if not np.array_equal(wrong, right.ravel())
+        and compare(wrong, right.ravel(), tolerance).failures == 0
+    )
+
+
+def case_result(
+    case: Case, report: CaseReport, outputs: Mapping[str, Comparison]
+) -> dict[str, Any]:
+    """What was measured of one case, as JSON-ready data."""
+    return {
+        "generator": case.generator,
+        "seed": case.seed,
+        "sizes": dict(case.sizes),
+        "launches": len(report.variants),
+        "distinct_outputs": len(set(report.variants)),
+        "changed_inputs": list(report.changed_inputs),
+        "error": report.error,
+        "outputs": {name: asdict(found) for name, found in outputs.items()},
+    }
+
+
+def derive(measured: Mapping[str, Any]) -> dict[str, Any]:
+    """Totals over the cases of one arm."""
+    outputs = [
+        output for case in measured["cases"] for output in case["outputs"].values()
+    ]
+    return {
+        "cases": len(measured["cases"]),
+        "launches": sum(case["launches"] for case in measured["cases"]),
+        "elements": sum(output["elements"] for output in outputs),
+        "failures": sum(output["failures"] for output in outputs),
+        "max_abs_error": _largest_of(outputs, "max_abs_error"),
+        "max_rel_error": _largest_of(outputs, "max_rel_error"),
+    }
+
+
+def _largest_of(outputs: Sequence[Mapping[str, Any]], key: str) -> float | None:
+    return max((o[key] for o in outputs if o[key] is not None), default=None)
+
+
+def judge(measured: Mapping[str, Any], tolerance: Tolerance) -> Verdict:
+    """The verdict on one arm: the first refusal, in the order of the cases."""
+    if measured["timed_out"]:
+        answered = len(measured["cases"])
+        return Verdict(
+            status="not-run",
+            reason=Reason.TIMEOUT,
+            message=f"did not end in time after {answered} cases",
+        )
+    if weak := measured["accepted_impostors"]:
+        return Verdict(
+            status="inconclusive",
+            reason=Reason.CONTRACT_TOO_WEAK,
+            message=f"the tolerance accepts {', '.join(weak)}; it cannot tell",
+        )
+    for case in measured["cases"]:
+        if refusal := _refusal(case, tolerance):
+            return refusal
+    total = derive(measured)
+    error = total["max_rel_error"]
+    largest = "no element" if error is None else f"max |y-r|/|r| {error:.2g}"
+    return Verdict.passed(
+        f"{total['cases']} cases, {total['launches']} launches, {largest}"
+    )
+
+
+def _refusal(case: Mapping[str, Any], tolerance: Tolerance) -> Verdict | None:
+    label = Case(
+        generator=case["generator"], seed=case["seed"], sizes=case["sizes"]
+    ).label()
+    if case["error"] is not None:
+        return _fail(Reason.LAUNCH_ERROR, f"{label}: {case['error']}")
+    for name, output in case["outputs"].items():
+        if output["failures"]:
+            return _fail(
+                _cause(output), f"{label}: {_failures(name, output, tolerance)}"
+            )
+    if case["distinct_outputs"] > 1:
+        return _fail(
+            Reason.NONDETERMINISTIC_OUTPUT,
+            f"{label}: {case['distinct_outputs']} different outputs in "
+            f"{case['launches']} launches on equal inputs; look for a race",
+        )
+    if case["changed_inputs"]:
+        changed = ", ".join(case["changed_inputs"])
+        return _fail(Reason.INPUT_CHANGED, f"{label}: input {changed} was changed")
+    return None
+
+
+def _fail(reason: Reason, message: str) -> Verdict:
+    return Verdict(status="fail", reason=reason, message=message)
+
+
+def _cause(output: Mapping[str, Any]) -> Reason:
+    if output["unwritten"]:
+        return Reason.UNWRITTEN_OUTPUT
+    if output["nonfinite"]:
+        return Reason.NONFINITE_OUTPUT
+    return Reason.TOLERANCE_EXCEEDED
+
+
+def _failures(name: str, output: Mapping[str, Any], tolerance: Tolerance) -> str:
+    first, expected = output["first_failure"], output["expected"]
+    count = f"{output['failures']} of {output['elements']} elements of {name}"
+    if output["actual"] is None:
+        found = "unwritten" if output["unwritten"] else "not finite"
+        return f"{count} outside tolerance; first at {first}: {found}, r={expected:.9g}"
+    error = abs(output["actual"] - expected)
+    allowed = tolerance.atol + tolerance.rtol * abs(expected)
+    return (
+        f"{count} outside tolerance; first at {first}: y={output['actual']:.9g}, "
+        f"r={expected:.9g}, |y-r|={error:.3g} > {allowed:.3g}"
+    )

@@ -1,0 +1,89 @@
+"""Gate 4, decided: useful bytes against a bandwidth measured in the same run.
+
+Useful bytes come from the contract and say what any implementation must move. They
+are not counted traffic: a rotated working set makes cache hits rare, no more than that.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from fivegates.record import Reason, Verdict
+
+# Twice the bytes must take twice the time, or the probe did not measure bandwidth.
+DOUBLING = (1.8, 2.2)
+
+
+def derive(
+    *,
+    declared: Mapping[str, Any],
+    probes: Sequence[Mapping[str, Any]],
+    timing: Mapping[str, Any],
+    nominal_gb_s: float,
+) -> dict[str, Any]:
+    """Bandwidths in 1e9 bytes/s and their ratios. The larger probe is the ceiling."""
+    medians = [float(np.median(probe["elapsed_us"])) for probe in probes]
+    small, large = probes[0], probes[-1]
+    copy = 2 * large["size_bytes"] / medians[-1] / 1e3
+    scale = large["size_bytes"] / small["size_bytes"] / 2
+    useful = {
+        role: declared["useful_bytes"] / timing[f"{role}_median_us"] / 1e3
+        for role in ("baseline", "candidate")
+    }
+    return {
+        "copy_gb_s": copy,
+        "nominal_gb_s": nominal_gb_s,
+        "copy_doubling_ratio": medians[-1] / medians[0] / scale,
+        "copy_of_nominal_ratio": copy / nominal_gb_s,
+        "baseline_useful_gb_s": useful["baseline"],
+        "candidate_useful_gb_s": useful["candidate"],
+        "baseline_of_copy_ratio": useful["baseline"] / copy,
+        "candidate_of_copy_ratio": useful["candidate"] / copy,
+        "baseline_of_nominal_ratio": useful["baseline"] / nominal_gb_s,
+        "candidate_of_nominal_ratio": useful["candidate"] / nominal_gb_s,
+        "intensity_flop_per_byte": declared["flops"] / declared["useful_bytes"],
+    }
+
+
+def judge(
+    *,
+    declared: Mapping[str, Any],
+    probes: Sequence[Mapping[str, Any]],
+    timing: Mapping[str, Any],
+    derived: Mapping[str, Any],
+) -> Verdict:
+    """Whether the times are possible on this device."""
+    doubling = derived["copy_doubling_ratio"]
+    if not all(probe["verified"] for probe in probes) or not (
+        DOUBLING[0] <= doubling <= DOUBLING[1]
+    ):
+        return Verdict(
+            status="inconclusive",
+            reason=Reason.PROBE_UNRELIABLE,
+            message=f"twice the bytes took {doubling:.3g} times as long, "
+            f"expected {DOUBLING[0]} to {DOUBLING[1]}, copies verified",
+        )
+    for role in ("baseline", "candidate"):
+        median, floor = timing[f"{role}_median_us"], timing[f"{role}_floor_us"]
+        if median * (1 + declared["margin"]) < floor:
+            return Verdict(
+                status="fail",
+                reason=Reason.BELOW_FLOOR,
+                message=f"{role} takes {median:.4g} us, an empty kernel {floor:.4g} us",
+            )
+        useful = derived[f"{role}_useful_gb_s"]
+        if declared["cache_regime"] == "buffer-rotated" and (
+            useful > derived["nominal_gb_s"]
+        ):
+            return Verdict(
+                status="fail",
+                reason=Reason.ABOVE_ROOF,
+                message=f"{role} moves {useful:.4g} GB/s of useful bytes, above the "
+                f"{declared['nominal_gb_s']:.4g} GB/s of the memory bus",
+            )
+    return Verdict.passed(
+        f"{derived['candidate_useful_gb_s']:.4g} GB/s useful of "
+        f"{derived['copy_gb_s']:.4g} GB/s copied and "
+        f"{declared['nominal_gb_s']:.4g} GB/s nominal"
+    )

@@ -1,0 +1,96 @@
+"""JSON Schemas: where they lie, and how a violation reads.
+
+Each property's `description` in a schema says what is expected there, so that one error
+line can state field, found and expected.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, cast
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import ValidationError
+from referencing import Registry, Resource
+
+from fivegates.errors import EvidenceError
+
+HERE = Path(__file__).parent
+LONGEST_VALUE = 80
+
+
+def folder() -> Path:
+    """The schemas beside an installed package, else those of the checkout."""
+    installed = HERE / "schemas"
+    return installed if installed.is_dir() else HERE.parents[1] / "schemas"
+
+
+@cache
+def schemas() -> Mapping[str, Mapping[str, Any]]:
+    """Every schema by its `$id`."""
+    documents = [
+        json.loads(path.read_text()) for path in folder().glob("*.schema.json")
+    ]
+    return {document["$id"]: document for document in documents}
+
+
+@cache
+def _validator(kind: str) -> Draft202012Validator:
+    resources = [(key, Resource.from_contents(doc)) for key, doc in schemas().items()]
+    return Draft202012Validator(
+        schemas()[f"fivegates:{kind}/v1"], registry=Registry().with_resources(resources)
+    )
+
+
+def check(data: Any, kind: str, name: str, error: type[EvidenceError]) -> None:
+    """Raise one `error` that lists every violation of the schema in document `name`."""
+    found = sorted(
+        _validator(kind).iter_errors(data), key=lambda e: list(map(str, e.path))
+    )
+    problems = list(dict.fromkeys(text for item in found for text in _problems(item)))
+    if problems:
+        raise error("\n".join(f"{name}: {problem}" for problem in problems))
+
+
+def _problems(error: ValidationError) -> Iterator[str]:
+    path, value = list(error.absolute_path), cast(Any, error.instance)
+    schema: Mapping[str, Any] = error.schema  # type: ignore[assignment]
+    properties = schema.get("properties", {})
+    if error.validator == "required":
+        for key in schema["required"]:
+            if key not in value:
+                expected = _expected(properties.get(key, {}))
+                yield f"{_join([*path, key])} is missing, {expected}"
+    elif error.validator == "additionalProperties":
+        for key in sorted(set(value) - set(properties)):
+            where, names = _join([*path, key]), ", ".join(sorted(properties))
+            yield f"{where} is not a known field, expected one of: {names}"
+    else:
+        found = f"{_shortened(repr(value))} ({type(value).__name__})"
+        yield f"{_join(path) or 'the document'} is {found}, {_expected(schema)}"
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}..."
+
+
+def _expected(schema: Any) -> str:
+    if not isinstance(schema, Mapping):
+        return "expected no such field"
+    if "$ref" in schema:
+        return _expected(schemas().get(schema["$ref"], {}))
+    if "description" in schema:
+        return f"expected {schema['description']}"
+    if "enum" in schema:
+        return f"expected one of: {', '.join(map(str, schema['enum']))}"
+    if "const" in schema:
+        return f"expected {schema['const']!r}"
+    return "expected what the schema allows"
+
+
+def _join(path: Iterable[Any]) -> str:
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}"
+    return text.removeprefix(".")

@@ -1,0 +1,244 @@
+"""Checks a receipt against its store: no device, no Snakemake, no network.
+
+Re-hashes every file, derives every derived value again from raw samples and logs, and
+builds the receipt again from what it found. The store's code is never executed.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from fivegates.arm import ROLES
+from fivegates.backend import Backend
+from fivegates.claim import Claim
+from fivegates.derivation import Context, barred, derive, predecessors
+from fivegates.errors import ArtifactError, EvidenceError
+from fivegates.receipt import Evidence, build, record_names
+from fivegates.record import Artifact, Record, gate_of
+from fivegates.rounding import differences
+from fivegates.schema import check
+from fivegates.store import Store, canonical, parse, read_bytes, require_digest, sha256
+
+CLOCK_SKEW = timedelta(hours=24)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Verification:
+    """What was found; without problems, `receipt` is what its evidence says."""
+
+    receipt: Mapping[str, Any] | None
+    sha256: str | None
+    problems: tuple[str, ...]
+
+    @property
+    def exit_status(self) -> int:
+        """0 supported, 1 not supported, 2 invalid, 3 preflight passed."""
+        if self.problems or self.receipt is None:
+            return 2
+        verdict = self.receipt["verdict"]
+        if verdict["status"] == "supported":
+            return 0
+        if verdict["status"] == "inconclusive" and verdict["reason"] == "no-device":
+            return 3
+        return 1
+
+
+def verify(path: Path, now: datetime) -> Verification:
+    """Check the receipt at `path`; `now` bounds the times it may name."""
+    try:
+        data = read_bytes(path)
+        receipt = parse(data, str(path))
+        check(receipt, "receipt", str(path), ArtifactError)
+        if canonical(receipt) != data:
+            raise ArtifactError(f"{path}: not canonical JSON, expected sorted keys, LF")
+        store = Store(_results_folder(path))
+        problems = [
+            *_damaged(store, path, receipt),
+            *(_collect(lambda: _contradictions(store, path, receipt, now))),
+        ]
+    except EvidenceError as error:
+        return Verification(receipt=None, sha256=None, problems=(str(error),))
+    return Verification(
+        receipt=receipt, sha256=sha256(data), problems=tuple(dict.fromkeys(problems))
+    )
+
+
+def _collect(find: Callable[[], Iterator[str]]) -> list[str]:
+    """Problems found, up to and with the one that stops the search."""
+    problems: list[str] = []
+    try:
+        problems.extend(find())
+    except EvidenceError as error:
+        problems.append(str(error))
+    except (KeyError, TypeError, ValueError, StopIteration) as error:
+        problems.append(f"evidence cannot be derived from: {error!r}")
+    return problems
+
+
+def _results_folder(path: Path) -> Path:
+    for folder in path.resolve().parents:
+        if (folder / "store" / "sha256").is_dir():
+            return folder
+    raise ArtifactError(
+        f"{path}: no store/sha256 beside it or above, expected the store"
+    )
+
+
+def _damaged(store: Store, path: Path, receipt: Mapping[str, Any]) -> Iterator[str]:
+    """Files that are not what their digest says, missing, or listed nowhere."""
+    for file in sorted((store.results / "store" / "sha256").rglob("*")):
+        if file.is_file():
+            yield from _digest_problems(file, file.parent.name + file.name)
+    listed = {item["name"]: item["sha256"] for item in receipt["evidence"]}
+    for name, digest in listed.items():
+        if not store.path(digest).is_file():
+            yield f"{name}: {store.path(digest)} is missing, expected in the store"
+        if (store.results / name).is_file():
+            yield from _digest_problems(store.results / name, digest)
+    for file in sorted((store.results / receipt["name"]).rglob("*")):
+        name = file.relative_to(store.results).as_posix()
+        if not file.is_file() or name in listed:
+            continue
+        if name != f"{receipt['name']}/receipt.json":
+            yield f"{file}: not listed in the receipt, expected no such file"
+        elif file.read_bytes() != path.read_bytes():
+            yield f"{file}: differs from {path}, expected the same receipt"
+
+
+def _digest_problems(file: Path, digest: str) -> Iterator[str]:
+    try:
+        require_digest(str(file), read_bytes(file), digest)
+    except ArtifactError as error:
+        yield str(error)
+
+
+def _contradictions(
+    store: Store, path: Path, receipt: Mapping[str, Any], now: datetime
+) -> Iterator[str]:
+    """Where the receipt or a record says what its evidence does not."""
+    evidence = load_evidence(store, receipt["name"], _artifacts(receipt))
+    for name, record in evidence.records.items():
+        yield from _record_problems(store, evidence, name, record)
+    yield from _time_problems(evidence, now)
+    for difference in differences(
+        receipt, parse(canonical(build(evidence)), "rebuilt")
+    ):
+        yield f"{path}: {difference}"
+    if canonical(build(evidence)) != canonical(receipt):
+        yield f"{path}: not the receipt of its evidence"
+
+
+def _artifacts(receipt: Mapping[str, Any]) -> tuple[Artifact, ...]:
+    return tuple(Artifact(**item) for item in receipt["evidence"])
+
+
+def load_evidence(
+    store: Store, claim_name: str, artifacts: tuple[Artifact, ...]
+) -> Evidence:
+    """Read all that a receipt is built from, out of the store."""
+    named = {item.name: item for item in artifacts}
+
+    def document(name: str, kind: str) -> dict[str, Any]:
+        if name not in named:
+            raise ArtifactError(f"{name}: not in the evidence, expected there")
+        data: dict[str, Any] = parse(store.load(named[name]), name)
+        check(data, kind, name, ArtifactError)
+        return data
+
+    claim = Claim.from_dict(document(f"{claim_name}/claim.json", "frozen_claim"))
+    names = record_names(claim.policy.timing.sessions)
+    files = {name: f"{claim_name}/{name}.json" for name in names}
+    return Evidence(
+        claim=claim,
+        backend=Backend.from_dict(document(f"{claim_name}/backend.json", "backend")),
+        sources={
+            role: document(f"{claim_name}/{role}/source.json", "source")
+            for role in ROLES
+        },
+        records={
+            name: Record.from_dict(document(file, "gate_record"))
+            for name, file in files.items()
+        },
+        record_sha256={name: named[file].sha256 for name, file in files.items()},
+        artifacts=artifacts,
+        assembly=document(f"{claim_name}/assembly.json", "assembly"),
+    )
+
+
+def _record_problems(
+    store: Store, evidence: Evidence, name: str, record: Record
+) -> Iterator[str]:
+    where = f"{evidence.claim.name}/{name}.json"
+    sessions = evidence.claim.policy.timing.sessions
+    digests = {item.name: item.sha256 for item in evidence.artifacts}
+    if record.gate != gate_of(name):
+        yield f"{where}: gate is {record.gate!r}, expected {gate_of(name)!r}"
+    if record.claim != digests[f"{evidence.claim.name}/claim.json"]:
+        yield f"{where}: made for another claim.json"
+    for item in (*record.inputs, *record.artifacts):
+        if digests.get(item.name) != item.sha256:
+            yield f"{where}: {item.name} {item.sha256} is not the receipt's evidence"
+    given = {item.name for item in record.inputs}
+    for needed in predecessors(name, sessions):
+        if f"{evidence.claim.name}/{needed}.json" not in given:
+            yield f"{where}: was not given {needed}, expected as an input"
+    yield from (
+        f"{where}: {p}" for p in _verdict_problems(store, evidence, name, record)
+    )
+
+
+def _verdict_problems(
+    store: Store, evidence: Evidence, name: str, record: Record
+) -> Iterator[str]:
+    sessions = evidence.claim.policy.timing.sessions
+    after = [evidence.records[other] for other in predecessors(name, sessions)]
+    refusal = barred(name, evidence.backend, record.inputs, after)
+    if refusal is not None or record.result is None:
+        if record.verdict != refusal or record.result is not None:
+            yield f"verdict is {record.verdict}, expected {refusal or 'a result'}"
+        return
+    derived, verdict = derive(name, record, _context(store, evidence))
+    for difference in differences(record.result["derived"], derived):
+        yield f"result.derived.{difference}"
+    if record.verdict != verdict:
+        yield f"verdict is {record.verdict}, expected {verdict}"
+
+
+def _context(store: Store, evidence: Evidence) -> Context:
+    def raw(record: Record, file: str) -> str:
+        found = [item for item in record.artifacts if item.name.endswith(f"/{file}")]
+        if len(found) != 1:
+            raise ArtifactError(f"{record.gate}: {len(found)} files {file}, expected 1")
+        return store.load(found[0]).decode(errors="replace")
+
+    def source(role: Any) -> str:
+        wanted = evidence.claim.arms[role].source
+        for item in evidence.sources[role]["files"]:
+            if item["name"] == wanted:
+                return store.load(Artifact(**item)).decode()
+        raise ArtifactError(f"{role}: source.json does not list {wanted}")
+
+    return Context(
+        claim=evidence.claim,
+        backend=evidence.backend,
+        records=evidence.records,
+        sources={role: source(role) for role in ROLES},
+        raw=raw,
+    )
+
+
+def _time_problems(evidence: Evidence, now: datetime) -> Iterator[str]:
+    created = datetime.fromisoformat(evidence.assembly["created_at"])
+    if created > now + CLOCK_SKEW:
+        yield f"assembly.json: created_at is {created.isoformat()}, in the future"
+    for name, record in evidence.records.items():
+        started = datetime.fromisoformat(record.run.started_at)
+        finished = datetime.fromisoformat(record.run.finished_at)
+        if not started <= finished <= created:
+            yield (
+                f"{name}: started {record.run.started_at}, finished "
+                f"{record.run.finished_at}, expected in order and before "
+                f"{evidence.assembly['created_at']}"
+            )

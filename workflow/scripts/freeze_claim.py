@@ -1,0 +1,67 @@
+"""Freeze a claim: check YAML, contract and kernel files, then write claim.json."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from fivegates import operations
+from fivegates.claim import CLAIM_SCHEMA, Claim, require_bound
+from fivegates.errors import ClaimError
+from fivegates.gate import ROOT, guarded
+from fivegates.schema import check
+from fivegates.store import Store, canonical, read_bytes
+
+
+def parse_args(argv: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--results", type=Path, default=Path("results"))
+    parser.add_argument("--claim", type=Path, required=True, help="YAML of the claim")
+    parser.add_argument("--policy", type=json.loads, required=True, help="JSON")
+    parser.add_argument("--output", type=Path, required=True, help="claim.json")
+    return parser.parse_args(argv)
+
+
+def load_yaml(path: Path) -> Any:
+    try:
+        return yaml.safe_load(read_bytes(path))
+    except yaml.YAMLError as error:
+        text = " ".join(str(error).split())
+        raise ClaimError(f"{path}: not YAML: {text}") from None
+
+
+def freeze(name: str, document: Any, policy: Any) -> bytes:
+    """The frozen claim; ClaimError, all problems at once, where it cannot be judged."""
+    check(document, "claim", name, ClaimError)
+    frozen = {
+        "schema": CLAIM_SCHEMA,
+        "name": Path(name).stem,
+        "claim": document,
+        "policy": policy,
+    }
+    check(frozen, "frozen_claim", name, ClaimError)
+    try:
+        claim = Claim.from_dict(frozen)
+        require_bound(claim, operations.load(ROOT, claim.operation))
+    except ClaimError as error:
+        raise ClaimError(f"{name}: {error}") from None
+    for role, arm in claim.arms.items():
+        if not (ROOT / arm.source).is_file():
+            raise ClaimError(
+                f"{name}: {role}.source is {arm.source!r}, expected an existing file"
+            )
+    return canonical(frozen)
+
+
+def main(argv: list[str] | None = None) -> int:
+    args = parse_args(argv)
+    data = freeze(str(args.claim), load_yaml(args.claim), args.policy)
+    Store(args.results).publish(args.output, data)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(guarded(main))

@@ -1,0 +1,60 @@
+"""Gate 2: one sanitizer over one arm, on one case of each size."""
+
+import argparse
+import sys
+
+from fivegates.arm import ROLES, Role
+from fivegates.checked_run import checker
+from fivegates.gate import Desk, gate_parser, guarded, open_desk
+from fivegates.sanitizer import TOOLS
+from fivegates.store import sha256
+from fivegates.trial import job, one_case_of_each_size
+
+
+def parse_args(argv: list[str] | None) -> argparse.Namespace:
+    parser = gate_parser(__doc__)
+    parser.add_argument("--role", choices=ROLES, required=True)
+    parser.add_argument("--tool", choices=TOOLS, required=True)
+    return parser.parse_args(argv)
+
+
+def check(desk: Desk, role: Role, tool: str) -> None:
+    operation, claim = desk.operation, desk.claim
+    build = desk.after[f"{role}/build"]
+    host = desk.backend.kind == "host"
+    binary = desk.raw(build, "sanitized.bin" if host else "kernel.cubin")
+    chosen = one_case_of_each_size(claim, operation)
+    check = checker(desk.backend.kind, tool, claim.policy.sanitizer)
+    trial = job(
+        claim,
+        operation,
+        role,
+        chosen,
+        entry=(build.result or {})["measured"]["symbol"],
+        launches=1,
+        poison=check.poison,
+    )
+    measured, logs = check.run(tool, trial, binary, map(operation.inputs, chosen))
+    desk.finish(
+        declared=check.declared,
+        measured={
+            "tool": check.identity,
+            "binary_sha256": sha256(binary),
+            "runs": [measured],
+        },
+        raw=logs,
+    )
+
+
+def main(argv: list[str] | None = None) -> int:
+    args = parse_args(argv)
+    desk = open_desk(args)
+    if refusal := desk.barred:
+        desk.refuse(refusal)
+    else:
+        check(desk, args.role, args.tool)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(guarded(main))
