@@ -14,8 +14,9 @@ configfile: "config/config.yaml"
 container: "docker://quay.io/jupyter/scipy-notebook:python-3.11"
 
 
-# An environment that is not activated still runs its own Python.
-shell.prefix(f"PATH={Path(sys.executable).parent}:$PATH; ")
+# Strict mode again, as a prefix replaces Snakemake's own; and an environment that is
+# not activated still runs its own Python.
+shell.prefix(f"set -euo pipefail; PATH={Path(sys.executable).parent}:$PATH; ")
 
 
 include: "workflow/rules/common.smk"

@@ -10,7 +10,7 @@ from fivegates.receipt import build
 from fivegates.record import Artifact
 from fivegates.revision import describe_revision
 from fivegates.schema import check
-from fivegates.store import Store, canonical, describe, parse, read_bytes, read_json
+from fivegates.store import Store, canonical, describe, parse, read_bytes
 from fivegates.verify import load_evidence
 
 
@@ -26,16 +26,22 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
 
 def collect(store: Store, paths: list[Path]) -> dict[str, Artifact]:
     """Every file of the evidence by name: documents, and what each of them lists."""
-    found = {}
+    found: dict[str, Artifact] = {}
     for path in paths:
         data = read_bytes(path)
         store.keep(data)
-        document = read_json(path)
+        document = parse(data, str(path))
         listed = [*document.get("files", ()), *document.get("artifacts", ())]
-        for artifact in (Artifact(**item) for item in listed):
+        for artifact in (
+            describe(store.name(path), data),
+            *(Artifact(**item) for item in listed),
+        ):
             store.load(artifact)
-            found[artifact.name] = artifact
-        found[store.name(path)] = describe(store.name(path), data)
+            if found.setdefault(artifact.name, artifact) != artifact:
+                raise ArtifactError(
+                    f"{path}: {artifact.name} is {artifact.sha256}, expected "
+                    f"{found[artifact.name].sha256} as another record lists it"
+                )
     return found
 
 

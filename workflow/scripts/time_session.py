@@ -58,9 +58,7 @@ def measure(desk: Desk, args: argparse.Namespace) -> None:
             "facts": facts,
         },
         raw=raw,
-        command=portable(
-            command, {str(folder): "JOB", str(MEASURE_SCRIPT.parents[2]): "."}
-        ),
+        command=portable(command, {str(folder): "JOB"}),
     )
 
 

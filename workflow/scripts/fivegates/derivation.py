@@ -55,7 +55,10 @@ def predecessors(name: str, sessions: int) -> tuple[str, ...]:
 
 
 def barred(
-    name: str, backend: Backend, inputs: Iterable[Artifact], after: Iterable[Record]
+    name: str,
+    backend: Backend,
+    inputs: Iterable[Artifact],
+    after: Mapping[str, Record],
 ) -> Verdict | None:
     """Why the gate of this name may not run, or None."""
     gate, _, tool = name.rpartition("/")
@@ -67,7 +70,7 @@ def barred(
         return Verdict(
             status="not-run",
             reason=Reason.NO_DEVICE,
-            message=f"{name.rpartition('/')[2]} needs an NVIDIA device",
+            message="needs an NVIDIA device",
         )
     return denial(inputs, after)
 
@@ -89,13 +92,13 @@ def derive(name: str, record: Record, context: Context) -> tuple[Derived, Verdic
             found = sanitizer.derive(
                 context.backend.kind, tool, runs, _logs(record, context)
             )
-            return {"runs": found}, sanitizer.decide_control(tool, runs, found)
+            return {"runs": found}, sanitizer.decide_control(runs, found)
         case [_, "sanitizer", tool]:
             runs = measured["runs"]
             found = sanitizer.derive(
                 context.backend.kind, tool, runs, _logs(record, context)
             )
-            return {"runs": found}, sanitizer.decide(tool, runs, found)
+            return {"runs": found}, sanitizer.decide(runs, found)
         case ["timing", session]:
             return _derive_session(session, record, context)
         case ["timing"]:

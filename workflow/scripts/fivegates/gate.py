@@ -85,7 +85,7 @@ class Desk:
     @property
     def barred(self) -> Verdict | None:
         """Why this gate may not run, or None."""
-        return barred(self.name, self.backend, self.inputs, self.after.values())
+        return barred(self.name, self.backend, self.inputs, self.after)
 
     def raw(self, record: Record, file: str) -> bytes:
         """A raw file of a record by its name, re-hashed."""

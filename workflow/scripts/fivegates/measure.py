@@ -25,6 +25,8 @@ from fivegates.timing import MAIN_ROLES, RoundPlan, Sample
 
 CHECK_BLOCKS = 1024
 CHECK_THREADS = 256
+# Nanoseconds: events step by tens of them.
+EVENT_DECIMALS = 3
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -216,7 +218,7 @@ class Session:
                 role=role,
                 sample=index,
                 launches=launches,
-                elapsed_us=value,
+                elapsed_us=round(value, EVENT_DECIMALS),
             )
             for index, value in enumerate(elapsed)
         ]

@@ -72,7 +72,7 @@ def portable(
     command: Sequence[str | Path], names: Mapping[str, str]
 ) -> tuple[str, ...]:
     """The command as a record keeps it: this machine's paths replaced by names."""
-    replaced = {sys.executable: "python", **names}
+    replaced = {sys.executable: "python", f"{Path.cwd()}/": "", **names}
     words = []
     for word in map(str, command):
         for path, name in replaced.items():

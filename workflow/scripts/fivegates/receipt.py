@@ -136,7 +136,7 @@ def conclude(
         return (
             "inconclusive",
             Reason.NO_DEVICE,
-            "preflight passed; no device, no timing",
+            "passed on the host; no device, no timing",
         )
     found = _derived(records["timing"])["outcome"]
     status = "supported" if found == "faster" else "not-supported"
@@ -418,11 +418,12 @@ def _roofline(evidence: Evidence) -> dict[str, Any] | None:
 def summary(evidence: Evidence, receipt: Mapping[str, Any]) -> list[str]:
     """The block that people read, a line a gate."""
     verdict = receipt["verdict"]
+    refused = verdict["status"] == "refused"
+    standing = "" if refused else f"{receipt['status']}; "
     return [
         f"{'claim':<10} {evidence.claim.name}  {evidence.claim.sentence}",
-        *_gate_lines(evidence, refused=verdict["status"] == "refused"),
-        f"{'verdict':<10} {verdict['status']:<12} {receipt['status']}; "
-        f"{verdict['message']}",
+        *_gate_lines(evidence, refused=refused),
+        f"{'verdict':<10} {verdict['status']:<12} {standing}{verdict['message']}",
     ]
 
 

@@ -136,28 +136,26 @@ class Record:
         return {"schema": RECORD_SCHEMA, **asdict(self)}
 
 
-def denial(
-    inputs: Iterable[Artifact], predecessors: Iterable[Record]
-) -> Verdict | None:
+def denial(inputs: Iterable[Artifact], after: Mapping[str, Record]) -> Verdict | None:
     """Why a gate with these inputs may not run, or None when every predecessor passed.
 
-    A predecessor is stale when it was made from another version of an input that both
-    name.
+    `after` holds the predecessors by name. One is stale when it was made from another
+    version of an input that both list.
     """
     current = {artifact.name: artifact.sha256 for artifact in inputs}
-    for record in predecessors:
+    for name, record in after.items():
         if record.verdict.status != "pass":
             return Verdict(
                 status="not-run",
                 reason=_inherited(record.verdict),
-                message=f"{label(record)} did not pass: {record.verdict.message}",
+                message=f"{name} is {record.verdict.status}",
             )
         for used in record.inputs:
             if current.get(used.name, used.sha256) != used.sha256:
                 return Verdict(
                     status="not-run",
                     reason=Reason.PREDECESSOR_STALE,
-                    message=f"{label(record)} was made from another {used.name}",
+                    message=f"{name} was made from another {used.name}",
                 )
     return None
 
@@ -180,12 +178,6 @@ def gate_of(name: str) -> Gate:
         case [_, "reference"]:
             return "reference"
     raise ValueError(f"no gate writes {name}")
-
-
-def label(record: Record) -> str:
-    """Name for messages: `candidate reference`."""
-    roles = " and ".join(sorted(record.subject))
-    return f"{roles} {record.gate}".strip()
 
 
 def _inherited(verdict: Verdict) -> Reason:

@@ -80,10 +80,10 @@ def judge(
                 status="fail",
                 reason=Reason.ABOVE_ROOF,
                 message=f"{role} moves {useful:.4g} GB/s of useful bytes, above the "
-                f"{declared['nominal_gb_s']:.4g} GB/s of the memory bus",
+                f"{derived['nominal_gb_s']:.4g} GB/s of the memory bus",
             )
     return Verdict.passed(
         f"{derived['candidate_useful_gb_s']:.4g} GB/s useful of "
         f"{derived['copy_gb_s']:.4g} GB/s copied and "
-        f"{declared['nominal_gb_s']:.4g} GB/s nominal"
+        f"{derived['nominal_gb_s']:.4g} GB/s nominal"
     )

@@ -54,10 +54,10 @@ def verify(path: Path, now: datetime) -> Verification:
         if canonical(receipt) != data:
             raise ArtifactError(f"{path}: not canonical JSON, expected sorted keys, LF")
         store = Store(_results_folder(path))
-        problems = [
-            *_damaged(store, path, receipt),
-            *(_collect(lambda: _contradictions(store, path, receipt, now))),
-        ]
+        # What is damaged contradicts everything else: say that alone.
+        problems = list(_damaged(store, path, receipt)) or _collect(
+            lambda: _contradictions(store, path, receipt, now)
+        )
     except EvidenceError as error:
         return Verification(receipt=None, sha256=None, problems=(str(error),))
     return Verification(
@@ -118,20 +118,16 @@ def _contradictions(
     store: Store, path: Path, receipt: Mapping[str, Any], now: datetime
 ) -> Iterator[str]:
     """Where the receipt or a record says what its evidence does not."""
-    evidence = load_evidence(store, receipt["name"], _artifacts(receipt))
+    artifacts = tuple(Artifact(**item) for item in receipt["evidence"])
+    evidence = load_evidence(store, receipt["name"], artifacts)
     for name, record in evidence.records.items():
         yield from _record_problems(store, evidence, name, record)
     yield from _time_problems(evidence, now)
-    for difference in differences(
-        receipt, parse(canonical(build(evidence)), "rebuilt")
-    ):
+    rebuilt = canonical(build(evidence))
+    for difference in differences(receipt, parse(rebuilt, "rebuilt")):
         yield f"{path}: {difference}"
-    if canonical(build(evidence)) != canonical(receipt):
+    if rebuilt != canonical(receipt):
         yield f"{path}: not the receipt of its evidence"
-
-
-def _artifacts(receipt: Mapping[str, Any]) -> tuple[Artifact, ...]:
-    return tuple(Artifact(**item) for item in receipt["evidence"])
 
 
 def load_evidence(
@@ -193,7 +189,7 @@ def _verdict_problems(
     store: Store, evidence: Evidence, name: str, record: Record
 ) -> Iterator[str]:
     sessions = evidence.claim.policy.timing.sessions
-    after = [evidence.records[other] for other in predecessors(name, sessions)]
+    after = {n: evidence.records[n] for n in predecessors(name, sessions)}
     refusal = barred(name, evidence.backend, record.inputs, after)
     if refusal is not None or record.result is None:
         if record.verdict != refusal or record.result is not None:

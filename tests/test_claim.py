@@ -1,0 +1,128 @@
+import pytest
+
+from fivegates import claim as claims
+from fivegates.claim import (
+    cases,
+    require_bound,
+    require_memory,
+    required_bytes,
+    rotation_slots,
+    slot_bytes,
+)
+from fivegates.errors import ClaimError
+
+H200_L2 = 60 * 2**20
+
+
+def test_triad_claim_is_what_the_gates_are_told(claim, triad):
+    require_bound(claim, triad)
+    assert claim.workload.sizes == {"n": 1_000_003}
+    assert (claim.tolerance.atol, claim.tolerance.rtol) == (2e-6, 2e-5)
+    assert claim.margin == 0.01
+    assert slot_bytes(claim, triad) == 12_000_036
+
+
+def test_timed_size_is_checked_with_all_seeds_and_generators(claim, triad):
+    timed = [c for c in cases(claim, triad) if c.sizes == claim.workload.sizes]
+    assert {(c.generator, c.seed) for c in timed} == {
+        (generator, seed) for generator in ("lab", "wide") for seed in (7, 19, 101)
+    }
+
+
+def test_sizes_lie_below_on_and_above_a_block(claim, triad):
+    sizes = {case.sizes["n"] for case in cases(claim, triad)}
+    assert sizes == {0, 1, 255, 256, 257, 1_000_003}
+
+
+def test_rotation_exceeds_twice_the_reported_l2(claim, triad):
+    slots = rotation_slots(claim, triad, H200_L2)
+    assert slots == 12
+    assert slots * slot_bytes(claim, triad) > 2 * H200_L2
+
+
+def test_same_buffer_has_one_slot(freeze, document, triad):
+    document["workload"]["cache_regime"] = "same-buffer"
+    assert rotation_slots(freeze(document), triad, H200_L2) == 1
+
+
+def test_declared_slots_are_kept(freeze, document, triad):
+    document["workload"]["rotation_slots"] = 3
+    assert rotation_slots(freeze(document), triad, H200_L2) == 3
+
+
+@pytest.mark.parametrize(
+    ("regime", "slots", "message"),
+    [
+        (
+            "buffer-rotated",
+            1,
+            "workload.rotation_slots is 1, expected at least 2 or none for "
+            "cache_regime 'buffer-rotated'",
+        ),
+        (
+            "same-buffer",
+            2,
+            "workload.rotation_slots is 2, expected 1 or none for "
+            "cache_regime 'same-buffer'",
+        ),
+    ],
+)
+def test_slots_that_contradict_the_regime_are_refused(
+    freeze, document, regime, slots, message
+):
+    document["workload"] |= {"cache_regime": regime, "rotation_slots": slots}
+    with pytest.raises(ClaimError) as error:
+        freeze(document)
+    assert str(error.value) == message
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda d: d["workload"].update(sizes={"rows": 4}),
+            "workload.sizes has rows, expected n",
+        ),
+        (
+            lambda d: d["workload"].update(dtype="float16"),
+            "workload.dtype is 'float16', expected float32",
+        ),
+        (
+            lambda d: d["candidate"].update(grid=[0]),
+            "candidate.grid is ['0']: 0 blocks at the timed sizes, expected at least 1",
+        ),
+        (
+            lambda d: d["baseline"].update(arguments=["x", "z", "uint64 n"]),
+            "baseline.arguments does not pass y, "
+            "expected every output of the operation",
+        ),
+        (
+            lambda d: d["candidate"].update(grid=["n - 257"]),
+            "candidate.grid is ['n - 257']: -257 blocks, expected 0 to 2147483647",
+        ),
+    ],
+)
+def test_claim_that_does_not_fit_its_contract_is_refused(
+    freeze, document, triad, change, message
+):
+    change(document)
+    with pytest.raises(ClaimError) as error:
+        require_bound(freeze(document), triad)
+    assert str(error.value) == message
+
+
+def test_memory_is_refused_before_any_of_it_is_asked_for(freeze, document, triad):
+    document["workload"]["sizes"] = {"n": 10**12}
+    huge = freeze(document)
+    with pytest.raises(ClaimError) as error:
+        require_memory(huge, triad, l2_bytes=H200_L2, memory_bytes=150 * 10**9)
+    needed = required_bytes(huge, triad, H200_L2)
+    assert needed == 2 * 12 * 10**12 + 3 * 20 * 10**12
+    assert str(error.value) == (
+        f"workload.sizes is n=1000000000000: needs {needed} bytes of memory, "
+        "expected at most 150000000000"
+    )
+
+
+def test_role_names_are_the_only_arms(claim):
+    assert tuple(claim.arms) == claims.ROLES == ("baseline", "candidate")
