@@ -62,8 +62,8 @@ def compare(
 
 
 def _poisoned(actual: np.ndarray) -> np.ndarray:
-    raw = np.ascontiguousarray(actual).view(np.uint8).reshape(actual.size, -1)
-    return np.asarray((raw == POISON_BYTE).all(axis=1))
+    raw = np.ascontiguousarray(actual).view(np.uint8)
+    return (raw.reshape(actual.size, actual.itemsize) == POISON_BYTE).all(axis=1)
 
 
 def _largest(errors: np.ndarray) -> float | None:

@@ -123,7 +123,7 @@ def _compile(
         "-o",
         target,
     ]
-    return run(command, timeout_s=COMPILE_TIMEOUT_S)
+    return run(command, timeout_s=COMPILE_TIMEOUT_S, environment={"LC_ALL": "C"})
 
 
 def _require_compiled(completed: Completed, name: str) -> None:

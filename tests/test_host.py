@@ -1,0 +1,219 @@
+"""The host backend: the same source, compiled and run on the CPU."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fivegates.checked_run import checker
+from fivegates.claim import cases
+from fivegates.constructs import unsupported
+from fivegates.contract import Case
+from fivegates.errors import ClaimError, ToolError
+from fivegates.exercise import exercise, prepare, read_outputs
+from fivegates.host.build import compile_runner, find_compiler
+from fivegates.sanitizer import derive, judge
+from fivegates.trial import job, one_case_of_each_size
+
+ROOT = Path(__file__).parents[1]
+SIGNATURE = (
+    'extern "C" __global__ void own(const float* x, const float* z, float* y, '
+    "size_t n, float alpha)"
+)
+INDEX = "size_t i = size_t(blockIdx.x) * blockDim.x + threadIdx.x; if (i >= n) return;"
+
+
+def case(n):
+    return Case(generator="lab", seed=7, sizes={"n": n})
+
+
+@pytest.fixture
+def launched(claim, triad, tmp_path):
+    """Launch a kernel's text on cases, in the baseline's grid unless told otherwise."""
+
+    def launch(text, entry, chosen, *, role="baseline", timeout_s=60.0):
+        binary = compile_runner(
+            find_compiler(), text, name="own.cu", entry=entry, flavour="plain"
+        )
+        trial = job(claim, triad, role, chosen, entry=entry, launches=3, poison=True)
+        prepare(tmp_path, trial, binary, map(triad.inputs, chosen))
+        return exercise("host", tmp_path, trial, timeout_s)
+
+    return launch
+
+
+@pytest.fixture
+def own(launched):
+    """Launch a kernel with this body, for n = 257."""
+
+    def launch(body, sizes=(257,), **options):
+        text = f"{SIGNATURE} {{ {body} }}"
+        return launched(text, "own", [case(n) for n in sizes], **options)
+
+    return launch
+
+
+@pytest.mark.parametrize(
+    ("source", "entry", "role"),
+    [
+        ("kernels/triad/scalar.cu", "triad_scalar", "baseline"),
+        ("kernels/triad/vec4.cu", "triad_vec4", "candidate"),
+    ],
+)
+def test_triad_is_bit_exact_with_a_rounded_oracle(
+    launched, claim, triad, tmp_path, source, entry, role
+):
+    """fmaf is exact on the CPU as on the device."""
+    chosen = [c for c in cases(claim, triad) if c.sizes["n"] < 1000]
+    found = launched((ROOT / source).read_text(), entry, chosen, role=role)
+    assert not found.timed_out
+    for report, checked in zip(found.cases, chosen, strict=True):
+        expected = triad.oracle(triad.inputs(checked), checked.sizes)["y"]
+        for actual in read_outputs(tmp_path, report, "y", "float32"):
+            assert np.array_equal(actual, expected.astype(np.float32))
+        assert report.variants == (() if checked.sizes["n"] == 0 else (0, 0, 0))
+        assert report.changed_inputs == ()
+
+
+def test_skipped_store_leaves_poison(own, tmp_path):
+    """corpus A14"""
+    found = own(INDEX + "if (i % 4096 != 7) y[i] = x[i];")
+    (actual,) = read_outputs(tmp_path, found.cases[0], "y", "float32")
+    assert np.flatnonzero(np.isnan(actual)).tolist() == [7]
+
+
+def test_changed_input_is_reported(own):
+    """corpus E03"""
+    found = own(INDEX + "y[i] = 0; const_cast<float*>(z)[i] = 0;")
+    assert found.cases[0].changed_inputs == ("z",)
+
+
+def test_kernel_that_differs_from_itself_has_variants(own):
+    """corpus E04: the answer of a later call is not that of the first."""
+    found = own("static int calls = 0; ++calls;" + INDEX + "y[i] = calls;")
+    assert found.cases[0].variants == (0, 1, 2)
+
+
+def test_crash_costs_its_case_and_not_the_next(own):
+    body = INDEX + "if (n == 256) __builtin_trap(); y[i] = 1;"
+    found = own(body, sizes=(255, 256, 257, 1))
+    assert [(c.index, c.error) for c in found.cases] == [
+        (0, None),
+        (1, "process ended by SIGILL"),
+        (2, None),
+        (3, None),
+    ]
+
+
+def test_hang_is_ended_with_its_process_group(own):
+    """corpus B02"""
+    found = own("for (volatile int k = 1; k;) {}", timeout_s=0.5)
+    assert found.timed_out
+    assert found.cases == ()
+
+
+def test_wrong_number_of_arguments_is_one_error(launched):
+    text = 'extern "C" __global__ void own(float* y) { y[0] = 1; }'
+    with pytest.raises(ToolError) as error:
+        launched(text, "own", [case(1)])
+    assert str(error.value) == (
+        "exercise: runner: the kernel has 1 parameters, the launch passes 5"
+    )
+
+
+def sanitized(claim, triad, source, entry):
+    """Verdict of the host's memcheck on the candidate's launch of this kernel."""
+    check = checker("host", "memcheck", claim.policy.sanitizer)
+    chosen = one_case_of_each_size(claim, triad)
+    trial = job(claim, triad, "candidate", chosen, entry=entry, launches=1, poison=True)
+    binary = compile_runner(
+        find_compiler(),
+        (ROOT / source).read_text(),
+        name=source,
+        entry=entry,
+        flavour="sanitized",
+    )
+    measured, logs = check.run("memcheck", trial, binary, map(triad.inputs, chosen))
+    texts = {name: data.decode() for name, data in logs.items()}
+    (derived,) = derive("host", "memcheck", [measured], texts)
+    return judge(derived)
+
+
+def test_inclusive_guard_is_refused_at_its_line(freeze, document, triad):
+    document["candidate"] |= {
+        "entry": "triad_inclusive_guard",
+        "grid": ["ceil_div(n, 256)"],
+    }
+    source = "tests/kernels/triad_inclusive_guard.cu"
+    verdict = sanitized(freeze(document), triad, source, "triad_inclusive_guard")
+    assert verdict.status == "fail"
+    assert verdict.message == (
+        '3 errors, "heap-buffer-overflow, READ of size 4" in triad_inclusive_guard at '
+        "tests/kernels/triad_inclusive_guard.cu:9 block (0,0,0) thread (1,0,0)"
+    )
+
+
+def test_clean_arm_is_clean(claim, triad):
+    verdict = sanitized(claim, triad, "kernels/triad/vec4.cu", "triad_vec4")
+    assert (verdict.status, verdict.message) == ("pass", "0 errors")
+
+
+def test_source_that_does_not_compile_is_one_error():
+    with pytest.raises(ClaimError) as error:
+        compile_runner(
+            find_compiler(),
+            '\nextern "C" __global__ void k(float* y) { y[0] = undeclared; }',
+            name="kernels/triad/bad.cu",
+            entry="k",
+            flavour="plain",
+        )
+    assert str(error.value) == (
+        "kernels/triad/bad.cu: does not compile for the host: "
+        "/kernels/triad/bad.cu:2:49: error: 'undeclared' was not declared in this scope"
+    )
+
+
+def test_entry_that_does_not_exist_is_one_error():
+    source = (ROOT / "kernels/triad/vec4.cu").read_text()
+    with pytest.raises(ClaimError) as error:
+        compile_runner(
+            find_compiler(),
+            source,
+            name="kernels/triad/vec4.cu",
+            entry="triad_vec5",
+            flavour="plain",
+        )
+    assert str(error.value) == (
+        "kernels/triad/vec4.cu: no kernel for entry 'triad_vec5', expected a "
+        "__global__ function of that name: /entry:1:18: error: 'triad_vec5' was not "
+        "declared in this scope; did you mean 'triad_vec4'?"
+    )
+
+
+def test_template_is_an_entry():
+    text = "template <int N> __global__ void scale(float* y) { y[0] = N; }"
+    assert compile_runner(
+        find_compiler(), text, name="own.cu", entry="scale<4>", flavour="plain"
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("__global__ void k() { __shared__ float a[4]; }", "__shared__ at line 1"),
+        ("\n\nvoid k() {\n  __syncthreads();\n}", "__syncthreads at line 4"),
+        ("/* __shared__ \n*/\n__syncwarp();", "__syncwarp at line 3"),
+        ("v = __shfl_down_sync(m, v, 1);", "__shfl_down_sync at line 1"),
+        ("atomicAdd(&y[0], 1.0f);", "atomicAdd at line 1"),
+        ('asm("mov");', "asm at line 1"),
+        ("// __shared__ and atomicAdd\nint k;", None),
+        ("int my__shared__name, atomic, masm;", None),
+    ],
+)
+def test_construct_that_the_host_lacks_is_named_before_it_runs(source, found):
+    assert unsupported(source) == found
+
+
+def test_project_kernels_run_on_the_host():
+    for path in (ROOT / "kernels/triad").glob("*.cu"):
+        assert unsupported(path.read_text()) is None

@@ -1,0 +1,221 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from fivegates.claim import Tolerance
+from fivegates.contract import Case
+from fivegates.job import CaseReport
+from fivegates.record import Reason
+from fivegates.reference import (
+    accepted_impostors,
+    case_result,
+    compare,
+    derive,
+    judge,
+)
+from fivegates.trial import never_written, one_case_of_each_size
+
+TOLERANCE = Tolerance(atol=2e-6, rtol=2e-5)
+CASE = Case(generator="lab", seed=7, sizes={"n": 257})
+floats = st.floats(-(2.0**40), 2.0**40, width=32)
+
+
+def right(n=257):
+    return np.linspace(-1.0, 1.0, n, dtype=np.float32).astype(np.float64)
+
+
+@given(arrays(np.float64, st.integers(0, 40), elements=floats))
+def test_float32_rounding_of_the_oracle_passes(expected):
+    assert compare(expected.astype(np.float32), expected, TOLERANCE).failures == 0
+
+
+@given(st.integers(0, 256), st.sampled_from([np.nan, np.inf, -np.inf, 7.0]))
+def test_single_wrong_element_is_found_where_it_is(index, wrong):
+    actual = right().astype(np.float32)
+    actual[index] = wrong
+    found = compare(actual, right(), TOLERANCE)
+    assert (found.failures, found.first_failure) == (1, index)
+    assert found.nonfinite == int(not np.isfinite(wrong))
+    assert found.actual == (wrong if np.isfinite(wrong) else None)
+    assert found.expected == right()[index]
+
+
+def test_two_errors_that_cancel_are_two_failures():
+    """corpus A17: their sum hides both."""
+    actual = right().astype(np.float32)
+    actual[10] += 1
+    actual[11] -= 1
+    found = compare(actual, right(), TOLERANCE)
+    assert found.failures == 2
+    assert found.max_abs_error == pytest.approx(1, rel=1e-6)
+
+
+def test_tolerance_is_inclusive_at_its_edge():
+    exact = Tolerance(atol=0.5, rtol=0.0)
+    assert compare(np.array([1.5]), np.array([1.0]), exact).failures == 0
+    assert compare(np.array([1.5000001]), np.array([1.0]), exact).failures == 1
+
+
+def test_poison_is_told_from_other_nan():
+    actual = right(4).astype(np.float32)
+    actual[1] = np.nan
+    actual[2:3].view(np.uint32)[:] = 0xFFFFFFFF
+    found = compare(actual, right(4), TOLERANCE)
+    assert (found.nonfinite, found.unwritten) == (2, 1)
+
+
+def test_empty_case_has_no_failure():
+    empty = np.empty(0)
+    assert compare(empty.astype(np.float32), empty, TOLERANCE).failures == 0
+    assert never_written(empty).failures == 0
+
+
+def test_triad_contract_refuses_every_impostor(triad):
+    for generator in ("lab", "wide"):
+        case = Case(generator=generator, seed=7, sizes={"n": 4099})
+        expected = triad.oracle(triad.inputs(case), case.sizes)
+        assert accepted_impostors(expected, TOLERANCE) == ()
+
+
+def test_tolerance_that_accepts_zeros_is_named():
+    """corpus E02"""
+    small = {"y": np.full(4096, 1e-4) + np.arange(4096) * 1e-9}
+    loose = Tolerance(atol=1e-2, rtol=0.0)
+    assert accepted_impostors(small, loose) == (
+        "zeros for y",
+        "mean for y",
+        "shifted for y",
+    )
+
+
+def test_constant_output_is_no_impostor_of_itself():
+    constant = {"y": np.full(16, 3.0)}
+    assert accepted_impostors(constant, TOLERANCE) == ()
+
+
+def report(**changes):
+    fields = {"index": 0, "variants": (0,) * 10, "changed_inputs": (), "error": None}
+    return CaseReport(**{**fields, **changes})
+
+
+def measured(actual=None, **changes):
+    actual = right().astype(np.float32) if actual is None else actual
+    outputs = {"y": compare(actual, right(), TOLERANCE)}
+    if changes.get("error"):
+        outputs = {}
+    return {
+        "accepted_impostors": [],
+        "timed_out": False,
+        "cases": [case_result(CASE, report(**changes), outputs)],
+    }
+
+
+def off_at(index, by):
+    actual = right().astype(np.float32)
+    actual[index] += by
+    return actual
+
+
+def unwritten_at(index):
+    actual = right().astype(np.float32)
+    actual[index:].view(np.uint32)[:] = 0xFFFFFFFF
+    return actual
+
+
+@pytest.mark.parametrize(
+    ("found", "reason", "message"),
+    [
+        (
+            measured(off_at(256, 1.25)),
+            Reason.TOLERANCE_EXCEEDED,
+            "n=257, seed=7, lab: 1 of 257 elements of y outside tolerance; first at "
+            "256: y=2.25, r=1, |y-r|=1.25 > 2.2e-05",
+        ),
+        (
+            measured(unwritten_at(254)),
+            Reason.UNWRITTEN_OUTPUT,
+            "n=257, seed=7, lab: 3 of 257 elements of y outside tolerance; first at "
+            "254: unwritten, r=0.984375",
+        ),
+        (
+            measured(off_at(0, np.inf)),
+            Reason.NONFINITE_OUTPUT,
+            "n=257, seed=7, lab: 1 of 257 elements of y outside tolerance; first at "
+            "0: not finite, r=-1",
+        ),
+        (
+            measured(variants=(0, 0, 1, 0, 2)),
+            Reason.NONDETERMINISTIC_OUTPUT,
+            "n=257, seed=7, lab: 3 different outputs in 5 launches on equal inputs; "
+            "look for a race",
+        ),
+        (
+            measured(changed_inputs=("x",)),
+            Reason.INPUT_CHANGED,
+            "n=257, seed=7, lab: input x was changed",
+        ),
+        (
+            measured(variants=(), error="cudaErrorIllegalAddress"),
+            Reason.LAUNCH_ERROR,
+            "n=257, seed=7, lab: cudaErrorIllegalAddress",
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, Reason) else "",
+)
+def test_each_way_of_being_wrong_has_its_reason(found, reason, message):
+    verdict = judge(found, TOLERANCE)
+    assert (verdict.status, verdict.reason, verdict.message) == (
+        "fail",
+        reason,
+        message,
+    )
+
+
+def test_right_kernel_passes_with_its_totals():
+    verdict = judge(measured(), TOLERANCE)
+    assert verdict.status == "pass"
+    assert verdict.message.startswith("1 cases, 10 launches, max |y-r|/|r| ")
+    assert derive(measured())["elements"] == 257
+
+
+def test_contract_that_cannot_tell_decides_nothing():
+    weak = {**measured(), "accepted_impostors": ["zeros for y"]}
+    verdict = judge(weak, TOLERANCE)
+    assert (verdict.status, verdict.reason) == (
+        "inconclusive",
+        Reason.CONTRACT_TOO_WEAK,
+    )
+
+
+def test_gate_that_ran_out_of_time_did_not_run():
+    verdict = judge({**measured(), "timed_out": True}, TOLERANCE)
+    assert (verdict.status, verdict.reason) == ("not-run", Reason.TIMEOUT)
+
+
+def test_lab_inputs_hold_zeros_cancellation_and_large_values(triad):
+    case = Case(generator="lab", seed=19, sizes={"n": 10_000})
+    inputs = triad.inputs(case)
+    for start in (0, 4096, 8192):
+        assert inputs["x"][start : start + 3].tolist() == [0.0, 1.0, 1e10]
+        assert inputs["z"][start : start + 3].tolist() == [0.0, -1.25, -1e10]
+    expected = triad.oracle(inputs, case.sizes)["y"]
+    assert expected[1] == 0.0
+    assert inputs["x"].dtype == np.float32
+    assert expected.dtype == np.float64
+
+
+def test_generators_are_deterministic_and_differ_by_seed(triad):
+    for generator in ("lab", "wide"):
+        first, again, other = (
+            triad.inputs(Case(generator=generator, seed=seed, sizes={"n": 300}))["x"]
+            for seed in (7, 7, 101)
+        )
+        assert np.array_equal(first, again)
+        assert not np.array_equal(first, other)
+
+
+def test_sanitizer_sees_every_size_once(claim, triad):
+    chosen = one_case_of_each_size(claim, triad)
+    assert [c.sizes["n"] for c in chosen] == [0, 1, 255, 256, 257, 1_000_003]

@@ -1,0 +1,90 @@
+import pytest
+
+from fivegates.record import Reason
+from fivegates.roofline import derive, judge
+
+NOMINAL = 4814.0
+
+
+def declared(**changes):
+    fields = {
+        "useful_bytes": 12_000_036,
+        "flops": 2_000_006,
+        "cache_regime": "buffer-rotated",
+        "margin": 0.01,
+    }
+    return {**fields, **changes}
+
+
+def timing(candidate=4.4, baseline=5.0, floor=1.0):
+    return {
+        "baseline_median_us": baseline,
+        "candidate_median_us": candidate,
+        "baseline_floor_us": floor,
+        "candidate_floor_us": floor,
+    }
+
+
+def probes(small=128.0, large=256.0, verified=True):
+    sizes = (256 << 20, 512 << 20)
+    return [
+        {"size_bytes": size, "elapsed_us": [us, us, us], "verified": verified}
+        for size, us in zip(sizes, (small, large), strict=True)
+    ]
+
+
+def judged(times=None, probe=None, **changes):
+    times, probe, fields = times or timing(), probe or probes(), declared(**changes)
+    derived = derive(declared=fields, probes=probe, timing=times, nominal_gb_s=NOMINAL)
+    return derived, judge(declared=fields, probes=probe, timing=times, derived=derived)
+
+
+def test_useful_bytes_over_time_are_compared_with_both_ceilings():
+    derived, verdict = judged()
+    assert derived["copy_gb_s"] == pytest.approx(2 * (512 << 20) / 256e-6 / 1e9)
+    assert derived["candidate_useful_gb_s"] == pytest.approx(12.000036e6 / 4.4e-6 / 1e9)
+    assert derived["candidate_of_nominal_ratio"] == pytest.approx(
+        derived["candidate_useful_gb_s"] / NOMINAL
+    )
+    assert derived["intensity_flop_per_byte"] == pytest.approx(1 / 6)
+    assert verdict.message == (
+        "2727 GB/s useful of 4194 GB/s copied and 4814 GB/s nominal"
+    )
+
+
+def test_rotated_time_above_the_bus_is_refused():
+    """corpus D08: 2.2 us for 12 MB is 5455 GB/s."""
+    _, verdict = judged(timing(candidate=2.2))
+    assert (verdict.status, verdict.reason) == ("fail", Reason.ABOVE_ROOF)
+    assert verdict.message == (
+        "candidate moves 5455 GB/s of useful bytes, above the 4814 GB/s of the memory "
+        "bus"
+    )
+
+
+def test_same_buffer_may_be_served_by_the_cache():
+    _, verdict = judged(timing(candidate=2.2), cache_regime="same-buffer")
+    assert verdict.status == "pass"
+
+
+@pytest.mark.parametrize("role", ["baseline", "candidate"])
+def test_time_under_an_empty_kernel_is_refused(role):
+    _, verdict = judged(timing(**{role: 0.9}), useful_bytes=12)
+    assert (verdict.status, verdict.reason) == ("fail", Reason.BELOW_FLOOR)
+    assert verdict.message == f"{role} takes 0.9 us, an empty kernel 1 us"
+
+
+def test_time_at_the_floor_within_the_margin_is_possible():
+    _, verdict = judged(timing(candidate=0.995), useful_bytes=12)
+    assert verdict.status == "pass"
+
+
+@pytest.mark.parametrize(
+    "probe", [probes(large=130.0), probes(large=600.0), probes(verified=False)]
+)
+def test_probe_that_does_not_scale_or_copy_bounds_nothing(probe):
+    _, verdict = judged(probe=probe)
+    assert (verdict.status, verdict.reason) == (
+        "inconclusive",
+        Reason.PROBE_UNRELIABLE,
+    )
