@@ -14,7 +14,6 @@ from fivegates import operations
 from fivegates.claim import CLAIM_SCHEMA, Claim
 
 ROOT = Path(__file__).parents[1]
-RECEIPTS = ROOT / "tests" / "data" / "receipts" / "v1"
 TREE = ("Snakefile", "config", "kernels", "workflow", "tests/kernels")
 
 
@@ -80,27 +79,35 @@ def claim(freeze, document):
     return freeze(document)
 
 
+def copy_tree(target: Path) -> Path:
+    """The workflow without its tests, in a folder of its own."""
+    for name in TREE:
+        if (ROOT / name).is_dir():
+            ignored = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(ROOT / name, target / name, ignore=ignored)
+        else:
+            shutil.copy(ROOT / name, target / name)
+    return target
+
+
 @pytest.fixture
 def tree(tmp_path):
     """A copy of the workflow, to run and to edit."""
-    for name in TREE:
-        source, target = ROOT / name, tmp_path / name
-        if source.is_dir():
-            ignored = shutil.ignore_patterns("__pycache__")
-            shutil.copytree(source, target, ignore=ignored)
-        else:
-            shutil.copy(source, target)
-    return tmp_path
+    return copy_tree(tmp_path)
 
 
 def snakemake(tree: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run Snakemake in a tree, without the second that it waits for at its end."""
+    """Run Snakemake in a tree, without the second that it waits for at its end.
+
+    Both of its streams come back as `stdout`.
+    """
     command = [sys.executable, "-m", "snakemake", "--cores", "1"]
     speed = ["--scheduler", "greedy", "--max-jobs-per-timespan", "1000/0s"]
     return subprocess.run(
         [*command, *speed, *arguments],
         cwd=tree,
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         text=True,
         check=False,
     )

@@ -6,14 +6,8 @@ from fivegates.roofline import derive, judge
 NOMINAL = 4814.0
 
 
-def declared(**changes):
-    fields = {
-        "useful_bytes": 12_000_036,
-        "flops": 2_000_006,
-        "cache_regime": "buffer-rotated",
-        "margin": 0.01,
-    }
-    return {**fields, **changes}
+def declared(useful_bytes=12_000_036):
+    return {"useful_bytes": useful_bytes, "flops": 2_000_006}
 
 
 def timing(candidate=4.4, baseline=5.0, floor=1.0):
@@ -33,13 +27,20 @@ def probes(small=128.0, large=256.0, verified=True):
     ]
 
 
-def judged(times=None, probe=None, **changes):
-    times, probe, fields = times or timing(), probe or probes(), declared(**changes)
-    derived = derive(declared=fields, probes=probe, timing=times, nominal_gb_s=NOMINAL)
-    return derived, judge(declared=fields, probes=probe, timing=times, derived=derived)
+@pytest.fixture
+def judged(freeze, document):
+    """Derived values and verdict of times and probes, under the triad's claim."""
+
+    def judge_them(times=None, probe=None, *, regime="buffer-rotated", **fields):
+        document["workload"]["cache_regime"] = regime
+        known = {"probes": probe or probes(), "timing": times or timing()}
+        derived = derive(declared=declared(**fields), nominal_gb_s=NOMINAL, **known)
+        return derived, judge(claim=freeze(document), derived=derived, **known)
+
+    return judge_them
 
 
-def test_useful_bytes_over_time_are_compared_with_both_ceilings():
+def test_useful_bytes_over_time_are_compared_with_both_ceilings(judged):
     derived, verdict = judged()
     assert derived["copy_gb_s"] == pytest.approx(2 * (512 << 20) / 256e-6 / 1e9)
     assert derived["candidate_useful_gb_s"] == pytest.approx(12.000036e6 / 4.4e-6 / 1e9)
@@ -52,7 +53,7 @@ def test_useful_bytes_over_time_are_compared_with_both_ceilings():
     )
 
 
-def test_rotated_time_above_the_bus_is_refused():
+def test_rotated_time_above_the_bus_is_refused(judged):
     """corpus D08: 2.2 us for 12 MB is 5455 GB/s."""
     _, verdict = judged(timing(candidate=2.2))
     assert (verdict.status, verdict.reason) == ("fail", Reason.ABOVE_ROOF)
@@ -62,19 +63,19 @@ def test_rotated_time_above_the_bus_is_refused():
     )
 
 
-def test_same_buffer_may_be_served_by_the_cache():
-    _, verdict = judged(timing(candidate=2.2), cache_regime="same-buffer")
+def test_same_buffer_may_be_served_by_the_cache(judged):
+    _, verdict = judged(timing(candidate=2.2), regime="same-buffer")
     assert verdict.status == "pass"
 
 
 @pytest.mark.parametrize("role", ["baseline", "candidate"])
-def test_time_under_an_empty_kernel_is_refused(role):
+def test_time_under_an_empty_kernel_is_refused(judged, role):
     _, verdict = judged(timing(**{role: 0.9}), useful_bytes=12)
     assert (verdict.status, verdict.reason) == ("fail", Reason.BELOW_FLOOR)
     assert verdict.message == f"{role} takes 0.9 us, an empty kernel 1 us"
 
 
-def test_time_at_the_floor_within_the_margin_is_possible():
+def test_time_at_the_floor_within_the_margin_is_possible(judged):
     _, verdict = judged(timing(candidate=0.995), useful_bytes=12)
     assert verdict.status == "pass"
 
@@ -82,7 +83,7 @@ def test_time_at_the_floor_within_the_margin_is_possible():
 @pytest.mark.parametrize(
     "probe", [probes(large=130.0), probes(large=600.0), probes(verified=False)]
 )
-def test_probe_that_does_not_scale_or_copy_bounds_nothing(probe):
+def test_probe_that_does_not_scale_or_copy_bounds_nothing(judged, probe):
     _, verdict = judged(probe=probe)
     assert (verdict.status, verdict.reason) == (
         "inconclusive",

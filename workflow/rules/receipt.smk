@@ -29,10 +29,6 @@ rule assemble_receipt:
     shell:
         """
         python workflow/scripts/assemble_receipt.py \
-            --claim {input.claim:q} \
-            --manifests {input.backend:q} {input.harness:q} {input.sources:q} \
-            --records {input.builds:q} {input.references:q} {input.controls:q} \
-            {input.sanitizers:q} {input.sessions:q} {input.timing:q} \
-            {input.roofline:q} \
+            --documents {input:q} \
             --output {output:q} 2> >(tee {log:q} >&2)
         """

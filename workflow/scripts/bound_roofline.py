@@ -14,8 +14,6 @@ def probe(desk: Desk) -> None:
         declared={
             "useful_bytes": operation.useful_bytes(claim.workload.sizes),
             "flops": operation.flops(claim.workload.sizes),
-            "cache_regime": claim.workload.cache_regime,
-            "margin": claim.margin,
         },
         measured={"gpu_uuid": current_uuid(), "probes": measure_copies()},
     )

@@ -26,7 +26,7 @@ def build_cubin(desk: Desk, role: str, architecture: str) -> None:
         architecture=architecture,
     )
     desk.finish(
-        declared={"entry": arm.entry, "options": list(arm.options)},
+        declared={},
         measured={
             "compiler": f"NVRTC {nvrtc_version()}",
             "flags": list(compiled.flags),
@@ -51,7 +51,7 @@ def build_runners(desk: Desk, role: str) -> None:
             for flavour in FLAVOURS
         }
     desk.finish(
-        declared={"entry": arm.entry, "options": list(arm.options)},
+        declared={},
         measured={
             "compiler": compiler.version,
             "flags": list(flags("sanitized")),

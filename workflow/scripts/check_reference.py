@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fivegates.arm import ROLES, Role
-from fivegates.claim import cases, launch
+from fivegates.claim import cases
 from fivegates.contract import Case
 from fivegates.exercise import exercise, prepare, read_outputs
 from fivegates.gate import Desk, gate_parser, guarded, open_desk
@@ -65,16 +65,11 @@ def check(desk: Desk, role: Role) -> None:
         prepare(folder, trial, binary, map(operation.inputs, chosen))
         exercised = exercise(desk.backend.kind, folder, trial, policy.timeout_s)
         judged = [judge_case(desk, folder, chosen[r.index], r) for r in exercised.cases]
-    block = launch(claim, operation, role, claim.workload.sizes).block
     desk.finish(
         declared={
             "formula": operation.formula,
             "reference": operation.reference,
-            "atol": claim.tolerance.atol,
-            "rtol": claim.tolerance.rtol,
-            "launches": policy.launches,
             "poison": "0xff bytes before each launch",
-            "threads_per_block": block[0] * block[1] * block[2],
         },
         measured={
             "binary_sha256": sha256(binary),

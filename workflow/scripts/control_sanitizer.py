@@ -76,7 +76,7 @@ def run_controls(desk: Desk, tool: str) -> None:
         runs.append(measured)
         raw |= logs
     desk.finish(
-        declared=check.declared,
+        declared={},
         measured={"tool": check.identity, "binary_sha256": None, "runs": runs},
         raw=raw,
     )

@@ -36,7 +36,7 @@ def check(desk: Desk, role: Role, tool: str) -> None:
     )
     measured, logs = check.run(tool, trial, binary, map(operation.inputs, chosen))
     desk.finish(
-        declared=check.declared,
+        declared={},
         measured={
             "tool": check.identity,
             "binary_sha256": sha256(binary),

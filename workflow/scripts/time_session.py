@@ -44,13 +44,8 @@ def measure(desk: Desk, args: argparse.Namespace) -> None:
         if completed.exit_status == 0:
             facts = json.loads((folder / "facts.json").read_text())
             raw = {n: (folder / n).read_bytes() for n in ("samples.csv", "state.csv")}
-    workload = desk.claim.workload
     desk.finish(
-        declared={
-            "session": args.session,
-            "boundary": workload.boundary,
-            "cache_regime": workload.cache_regime,
-        },
+        declared={},
         measured={
             "exit_status": completed.exit_status,
             "last_words": "" if facts else completed.last_words,

@@ -72,15 +72,6 @@ class Checker:
         }
         return measured, logs
 
-    @property
-    def declared(self) -> dict[str, Any]:
-        """What the record declares of the check."""
-        return {
-            "tool": self.check,
-            "padding_bytes": self.padding_bytes if self.check == "memcheck" else 0,
-            "poison": self.poison,
-        }
-
     def _prefix(self, xml: Path) -> list[str | Path]:
         if self.tool is None:
             return []

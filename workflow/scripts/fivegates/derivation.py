@@ -204,6 +204,6 @@ def _derive_roofline(
         nominal_gb_s=device.nominal_gb_s,
     )
     verdict = roofline.judge(
-        declared=declared, probes=probes, timing=times, derived=derived
+        claim=context.claim, probes=probes, timing=times, derived=derived
     )
     return derived, verdict

@@ -4,6 +4,7 @@ The receipt is a function of its evidence. The verifier calls the same function 
 the store holds and compares; what differs was not derived from that evidence.
 """
 
+import math
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -12,6 +13,7 @@ from typing import Any, Literal
 from fivegates.arm import ROLES, Role
 from fivegates.backend import Backend
 from fivegates.claim import Claim
+from fivegates.expression import evaluate
 from fivegates.record import Artifact, Reason, Record, Verdict
 from fivegates.sanitizer import TOOLS
 
@@ -261,7 +263,10 @@ def _workload(evidence: Evidence) -> dict[str, Any]:
         "sizes": dict(workload.sizes),
         "boundary": workload.boundary,
         "cache_regime": workload.cache_regime,
-        "threads_per_block": declared.get("threads_per_block"),
+        "threads_per_block": math.prod(
+            evaluate(extent, workload.sizes)
+            for extent in evidence.claim.arms["candidate"].block
+        ),
         "rotation_slots": _session_fact(evidence, "slots"),
     }
 

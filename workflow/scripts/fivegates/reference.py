@@ -63,7 +63,8 @@ def compare(
 
 def _poisoned(actual: np.ndarray) -> np.ndarray:
     raw = np.ascontiguousarray(actual).view(np.uint8)
-    return (raw.reshape(actual.size, actual.itemsize) == POISON_BYTE).all(axis=1)
+    poisoned: np.ndarray = raw.reshape(actual.size, actual.itemsize) == POISON_BYTE
+    return np.asarray(poisoned.all(axis=1))
 
 
 def _largest(errors: np.ndarray) -> float | None:

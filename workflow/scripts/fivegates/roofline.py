@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from fivegates.arm import ROLES, Role
+from fivegates.claim import Claim
 from fivegates.record import Reason, Verdict
 
 # Twice the bytes must take twice the time, or the probe did not measure bandwidth.
@@ -29,7 +31,7 @@ def derive(
     scale = large["size_bytes"] / small["size_bytes"] / 2
     useful = {
         role: declared["useful_bytes"] / timing[f"{role}_median_us"] / 1e3
-        for role in ("baseline", "candidate")
+        for role in ROLES
     }
     return {
         "copy_gb_s": copy,
@@ -48,42 +50,48 @@ def derive(
 
 def judge(
     *,
-    declared: Mapping[str, Any],
+    claim: Claim,
     probes: Sequence[Mapping[str, Any]],
     timing: Mapping[str, Any],
     derived: Mapping[str, Any],
 ) -> Verdict:
     """Whether the times are possible on this device."""
     doubling = derived["copy_doubling_ratio"]
-    if not all(probe["verified"] for probe in probes) or not (
-        DOUBLING[0] <= doubling <= DOUBLING[1]
-    ):
+    verified = all(probe["verified"] for probe in probes)
+    if not (verified and DOUBLING[0] <= doubling <= DOUBLING[1]):
         return Verdict(
             status="inconclusive",
             reason=Reason.PROBE_UNRELIABLE,
             message=f"twice the bytes took {doubling:.3g} times as long, "
             f"expected {DOUBLING[0]} to {DOUBLING[1]}, copies verified",
         )
-    for role in ("baseline", "candidate"):
-        median, floor = timing[f"{role}_median_us"], timing[f"{role}_floor_us"]
-        if median * (1 + declared["margin"]) < floor:
-            return Verdict(
-                status="fail",
-                reason=Reason.BELOW_FLOOR,
-                message=f"{role} takes {median:.4g} us, an empty kernel {floor:.4g} us",
-            )
-        useful = derived[f"{role}_useful_gb_s"]
-        if declared["cache_regime"] == "buffer-rotated" and (
-            useful > derived["nominal_gb_s"]
-        ):
-            return Verdict(
-                status="fail",
-                reason=Reason.ABOVE_ROOF,
-                message=f"{role} moves {useful:.4g} GB/s of useful bytes, above the "
-                f"{derived['nominal_gb_s']:.4g} GB/s of the memory bus",
-            )
+    for role in ROLES:
+        if refusal := _impossible(role, claim, timing, derived):
+            return refusal
     return Verdict.passed(
         f"{derived['candidate_useful_gb_s']:.4g} GB/s useful of "
         f"{derived['copy_gb_s']:.4g} GB/s copied and "
         f"{derived['nominal_gb_s']:.4g} GB/s nominal"
     )
+
+
+def _impossible(
+    role: Role, claim: Claim, timing: Mapping[str, Any], derived: Mapping[str, Any]
+) -> Verdict | None:
+    median, floor = timing[f"{role}_median_us"], timing[f"{role}_floor_us"]
+    if median * (1 + claim.margin) < floor:
+        return Verdict(
+            status="fail",
+            reason=Reason.BELOW_FLOOR,
+            message=f"{role} takes {median:.4g} us, an empty kernel {floor:.4g} us",
+        )
+    useful, nominal = derived[f"{role}_useful_gb_s"], derived["nominal_gb_s"]
+    rotated = claim.workload.cache_regime == "buffer-rotated"
+    if rotated and useful > nominal:
+        return Verdict(
+            status="fail",
+            reason=Reason.ABOVE_ROOF,
+            message=f"{role} moves {useful:.4g} GB/s of useful bytes, above the "
+            f"{nominal:.4g} GB/s of the memory bus",
+        )
+    return None

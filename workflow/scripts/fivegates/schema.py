@@ -75,9 +75,7 @@ def _shortened(text: str) -> str:
     return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}..."
 
 
-def _expected(schema: Any) -> str:
-    if not isinstance(schema, Mapping):
-        return "expected no such field"
+def _expected(schema: Mapping[str, Any]) -> str:
     if "$ref" in schema:
         return _expected(schemas().get(schema["$ref"], {}))
     if "description" in schema:

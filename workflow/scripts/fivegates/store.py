@@ -141,12 +141,16 @@ class Store:
         self.keep(data)
         return describe(name, data)
 
+    def read(self, digest: str) -> bytes:
+        """Bytes of a digest, re-hashed."""
+        path = self.path(digest)
+        data = read_bytes(path)
+        require_digest(str(path), data, digest)
+        return data
+
     def load(self, artifact: Artifact) -> bytes:
         """Bytes of an artifact, re-hashed."""
-        path = self.path(artifact.sha256)
-        data = read_bytes(path)
-        require_digest(str(path), data, artifact.sha256)
-        return data
+        return self.read(artifact.sha256)
 
 
 def require_digest(name: str, data: bytes, expected: str) -> None:

@@ -1,0 +1,31 @@
+# Everything runs in a virtual environment that the first target makes.
+# `make receipt` takes the claim of config/config.yaml to results/receipt.json.
+VENV ?= .venv
+PYTHON ?= python3
+BIN = $(VENV)/bin
+# cuda13 or cuda12 where a driver answers, else workflow: what this machine can run.
+EXTRA ?= $(shell $(PYTHON) workflow/scripts/choose_extra.py)
+
+.PHONY: receipt judge test check clean
+
+# The receipt is the product whatever it says: only an invalid one is an error here.
+receipt: $(VENV)/.$(EXTRA)
+	$(BIN)/snakemake --cores 1 results/receipt.json
+	@$(BIN)/fivegates verify results/receipt.json || test $$? -ne 2
+
+judge: $(VENV)/.$(EXTRA)
+	$(BIN)/snakemake --cores 1 judge
+
+test: $(VENV)/.$(EXTRA) $(VENV)/.dev
+	$(BIN)/python -m pytest -n auto --dist loadfile
+
+check: $(VENV)/.dev
+	PATH="$(abspath $(BIN)):$$PATH" .ci/check
+
+$(VENV)/.%: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --editable '.[$*]'
+	touch $@
+
+clean:
+	rm -rf results logs .snakemake

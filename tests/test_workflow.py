@@ -1,0 +1,360 @@
+"""The pipeline itself, on the host backend: what runs, what reruns, what is refused."""
+
+import json
+import os
+import random
+import re
+import shutil
+
+import pytest
+import yaml
+
+from conftest import copy_tree, snakemake
+from fivegates.arm import ROLES
+from fivegates.cli import main
+from fivegates.sanitizer import TOOLS
+
+CLAIM = "config/claims/triad-vec4.yaml"
+RECEIPT = "results/receipt.json"
+NOTHING = "Nothing to be done"
+
+
+def configure(tree, change=None, **config):
+    """Run on the host, with a claim and a configuration of the test's own."""
+    path = tree / "config/config.yaml"
+    document = yaml.safe_load(path.read_text())
+    path.write_text(yaml.safe_dump({**document, "backend": "host", **config}))
+    if change is not None:
+        claim = yaml.safe_load((tree / CLAIM).read_text())
+        change(claim)
+        (tree / CLAIM).write_text(yaml.safe_dump(claim))
+    return tree
+
+
+def run(tree, *arguments):
+    """Exit status, and all that Snakemake printed."""
+    completed = snakemake(tree, *arguments)
+    assert "Traceback" not in completed.stdout
+    return completed
+
+
+def jobs(tree):
+    """(rule, role or tool or nothing) of every job that a dry run announces."""
+    text = run(tree, "-n", RECEIPT).stdout
+    found = []
+    for block in re.split(r"\n(?=(?:local)?rule )", text)[1:]:
+        rule = re.match(r"(?:local)?rule (\w+):", block)[1]
+        role = re.search(r"wildcards:.*role=(\w+)", block)
+        found.append((rule, role and role[1]))
+    return sorted(found, key=str)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A tree in which the main job has run, once for all tests that only look."""
+    tree = configure(copy_tree(tmp_path_factory.mktemp("finished")))
+    completed = run(tree, RECEIPT)
+    assert completed.returncode == 0, completed.stdout
+    return tree
+
+
+@pytest.fixture
+def done(finished, tmp_path):
+    """A copy of the finished tree that a test may change, with its times scrambled."""
+    tree = tmp_path / "tree"
+    shutil.copytree(finished, tree)
+    draw = random.Random(0)
+    for path in tree.rglob("*"):
+        os.utime(path, (1.7e9 + draw.random() * 1e6,) * 2)
+    return tree
+
+
+def document(tree, name):
+    return json.loads((tree / "results" / "triad-vec4" / name).read_text())
+
+
+def test_main_job_ends_in_a_preflight_receipt(finished, capsys):
+    receipt = json.loads((finished / RECEIPT).read_text())
+    assert receipt["status"] == "preflight"
+    assert receipt["verdict"]["reason"] == "no-device"
+    assert main(["verify", str(finished / RECEIPT)]) == 3
+    assert capsys.readouterr().out.splitlines()[2] == (
+        "sanitizer  pass         memcheck 0 errors; controls caught; "
+        "racecheck, initcheck, synccheck not-run"
+    )
+
+
+def test_host_receipt_holds_no_performance(finished):
+    receipt = json.loads((finished / RECEIPT).read_text())
+    assert not {"measurement", "result", "roofline", "hardware"} & set(receipt)
+
+
+def test_host_says_not_run_of_what_it_cannot_do(finished):
+    for tool in TOOLS[1:]:
+        for name in (f"control/{tool}.json", f"candidate/sanitizer/{tool}.json"):
+            verdict = document(finished, name)["verdict"]
+            assert (verdict["status"], verdict["reason"]) == ("not-run", "no-device")
+
+
+def test_judge_fails_when_the_claim_is_not_supported_and_leaves_the_receipt(done):
+    before = (done / RECEIPT).read_bytes()
+    completed = run(done, "judge")
+    assert completed.returncode == 1
+    assert (done / RECEIPT).read_bytes() == before
+
+
+def test_second_call_does_nothing(finished):
+    assert NOTHING in run(finished, RECEIPT).stdout
+
+
+def test_fresh_checkout_with_any_times_reruns_nothing(done):
+    """corpus G08: mtimes were scrambled, contents were not."""
+    assert NOTHING in run(done, "-n", RECEIPT).stdout
+
+
+def test_touch_of_every_file_reruns_nothing(done):
+    for path in done.rglob("*"):
+        if path.is_file() and ".snakemake" not in path.parts:
+            path.touch()
+    assert NOTHING in run(done, "-n", RECEIPT).stdout
+
+
+@pytest.mark.parametrize("file", [CLAIM, "config/config.yaml"])
+def test_comment_in_yaml_reruns_nothing(done, file):
+    path = done / file
+    path.write_text(f"# why\n{path.read_text()}\n# and a last line\n")
+    assert NOTHING in run(done, "-n", RECEIPT).stdout
+
+
+def test_edit_of_the_candidate_reruns_its_gates_and_none_of_the_baselines(done):
+    path = done / "kernels/triad/vec4.cu"
+    path.write_text(path.read_text() + "// another binary\n")
+    assert jobs(done) == sorted(
+        [
+            ("pin_source", "candidate"),
+            ("build_arm", "candidate"),
+            ("check_reference", "candidate"),
+            *[("run_sanitizer", "candidate")] * len(TOOLS),
+            *[("time_session", None)] * 3,
+            ("summarize_timing", None),
+            ("bound_roofline", None),
+            ("assemble_receipt", None),
+            ("receipt", None),
+        ],
+        key=str,
+    )
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        "workflow/scripts/fivegates/reference.py",
+        "workflow/scripts/fivegates/host/runner.cpp",
+        "workflow/scripts/check_reference.py",
+        "workflow/schemas/gate_record.schema.json",
+        "kernels/controls/memcheck.cu",
+    ],
+)
+def test_harness_code_is_an_input_like_any_other(done, file):
+    path = done / file
+    path.write_text(path.read_text() + "\n")
+    announced = jobs(done)
+    for role in ROLES:
+        assert ("check_reference", role) in announced
+        assert announced.count(("run_sanitizer", role)) == len(TOOLS)
+
+
+def test_change_of_the_claim_reruns_its_gates(done):
+    configure(done, lambda claim: claim.update(margin=0.02))
+    assert ("freeze_claim", None) in jobs(done)
+
+
+def test_timing_waits_for_every_gate_before_it(finished):
+    text = run(finished, "-n", "-F", RECEIPT).stdout
+    block = text.split("rule time_session:")[1].split("output:")[0]
+    for role in ROLES:
+        assert f"results/triad-vec4/{role}/reference.json" in block
+        for tool in TOOLS:
+            assert f"results/triad-vec4/{role}/sanitizer/{tool}.json" in block
+
+
+def inclusive_guard(claim):
+    claim["workload"]["sizes"]["n"] = 1003
+    claim["candidate"] |= {
+        "source": "tests/kernels/triad_inclusive_guard.cu",
+        "entry": "triad_inclusive_guard",
+        "grid": ["ceil_div(n, 256)"],
+    }
+
+
+def test_inclusive_guard_is_refused_and_its_receipt_written(tree, capsys):
+    completed = run(configure(tree, inclusive_guard), RECEIPT)
+    assert completed.returncode == 0
+    assert document(tree, "candidate/reference.json")["verdict"]["status"] == "pass"
+    memcheck = document(tree, "candidate/sanitizer/memcheck.json")["verdict"]
+    assert (memcheck["status"], memcheck["reason"]) == ("fail", "memory-error")
+    assert memcheck["message"] == (
+        '3 errors, "heap-buffer-overflow, READ of size 4" in triad_inclusive_guard at '
+        "tests/kernels/triad_inclusive_guard.cu:9 block (0,0,0) thread (1,0,0)"
+    )
+    assert document(tree, "timing.json")["verdict"]["status"] == "not-run"
+    assert main(["verify", str(tree / RECEIPT)]) == 1
+    assert "verdict    refused      candidate/sanitizer/memcheck: 3 errors" in (
+        capsys.readouterr().out
+    )
+
+
+def wrong_formula(tree):
+    (tree / "kernels/triad/wrong.cu").write_text(
+        'extern "C" __global__ void wrong(const float* x, const float* z, float* y, '
+        "size_t n, float alpha) { size_t i = size_t(blockIdx.x) * blockDim.x + "
+        "threadIdx.x; if (i < n) y[i] = i == 256 ? 0 : fmaf(alpha, x[i], z[i]); }"
+    )
+
+
+def test_wrong_value_refuses_before_any_sanitizer_runs(tree):
+    wrong_formula(tree)
+
+    def use(claim):
+        claim["workload"]["sizes"]["n"] = 1003
+        claim["candidate"] |= {
+            "source": "kernels/triad/wrong.cu",
+            "entry": "wrong",
+            "grid": ["ceil_div(n, 256)"],
+        }
+
+    assert run(configure(tree, use), RECEIPT).returncode == 0
+    receipt = json.loads((tree / RECEIPT).read_text())
+    assert receipt["verdict"]["status"] == "refused"
+    assert receipt["verdict"]["reason"] == "tolerance-exceeded"
+    assert receipt["verdict"]["message"].startswith(
+        "candidate/reference: n=257, seed=7, lab: 1 of 257 elements of y outside "
+        "tolerance; first at 256: y=0, r="
+    )
+    memcheck = document(tree, "candidate/sanitizer/memcheck.json")
+    assert memcheck["result"] is None
+    assert memcheck["verdict"]["message"] == "candidate/reference is fail"
+
+
+def test_kernel_with_shared_memory_is_not_run_on_the_host(tree):
+    (tree / "kernels/triad/shared.cu").write_text(
+        'extern "C" __global__ void shared(const float* x, const float* z, float* y, '
+        "size_t n, float alpha) {\n  __shared__ float tile[256];\n}"
+    )
+
+    def use(claim):
+        claim["candidate"] |= {"source": "kernels/triad/shared.cu", "entry": "shared"}
+
+    assert run(configure(tree, use), RECEIPT).returncode == 0
+    receipt = json.loads((tree / RECEIPT).read_text())
+    assert receipt["verdict"] == {
+        "status": "refused",
+        "reason": "unsupported-construct",
+        "message": "candidate/build: the host backend cannot run __shared__ at line 2",
+    }
+    assert main(["verify", str(tree / RECEIPT)]) == 1
+
+
+def broken_source(text):
+    def change(tree):
+        (tree / "kernels/triad/vec4.cu").write_text(text)
+
+    return change
+
+
+BAD = {
+    "missing field": (
+        lambda claim: claim.pop("margin"),
+        None,
+        f"{CLAIM}: margin is missing, expected a ratio between 0 and 1, such as 0.01",
+    ),
+    "true for a count": (
+        lambda claim: claim["workload"]["sizes"].update(n=True),
+        None,
+        f"{CLAIM}: workload.sizes.n is True (bool), "
+        "expected a positive integer element count",
+    ),
+    "unknown operation": (
+        lambda claim: claim.update(operation="quadrad"),
+        None,
+        f"{CLAIM}: operation is 'quadrad': kernels/quadrad/operation.py does not "
+        "exist, expected one of: triad",
+    ),
+    "kernel file that is not there": (
+        lambda claim: claim["candidate"].update(source="kernels/triad/vec5.cu"),
+        None,
+        f"{CLAIM}: candidate.source is 'kernels/triad/vec5.cu', "
+        "expected an existing file",
+    ),
+    "one slot rotated": (
+        lambda claim: claim["workload"].update(rotation_slots=1),
+        None,
+        f"{CLAIM}: workload.rotation_slots is 1, expected at least 2 or none for "
+        "cache_regime 'buffer-rotated'",
+    ),
+    "sizes past any grid": (
+        lambda claim: claim["workload"]["sizes"].update(n=10**13),
+        None,
+        f"{CLAIM}: baseline.grid is ['ceil_div(n, 256)']: 39062500000 blocks, "
+        "expected 0 to 2147483647",
+    ),
+    "sizes past the memory": (
+        lambda claim: (
+            claim["workload"]["sizes"].update(n=2**38),
+            claim["baseline"].update(grid=["ceil_div(n, 1024)"], block=[1024]),
+        ),
+        None,
+        f"{CLAIM}: workload.sizes is n=274877906944: needs 23089744183296 bytes of "
+        "memory, expected at most ",
+    ),
+    "kernel that does not compile": (
+        None,
+        broken_source('extern "C" __global__ void triad_vec4(float* y) { y = 1.0f; }'),
+        "kernels/triad/vec4.cu: does not compile for the host: "
+        "/kernels/triad/vec4.cu:1:55: error: cannot convert 'float' to 'float*' in "
+        "assignment",
+    ),
+    "entry that does not exist": (
+        lambda claim: claim["candidate"].update(entry="triad_vec5"),
+        None,
+        "kernels/triad/vec4.cu: no kernel for entry 'triad_vec5', expected a "
+        "__global__ function of that name",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_bad_input_is_one_error_and_leaves_no_record(tree, what):
+    change, spoil, message = BAD[what]
+    configure(tree, change)
+    if spoil is not None:
+        spoil(tree)
+    completed = run(tree, RECEIPT)
+    assert completed.returncode == 1
+    lines = [line for line in completed.stdout.splitlines() if message in line]
+    assert len(lines) == 1, completed.stdout
+    results = tree / "results" / "triad-vec4"
+    assert not list(results.rglob("reference.json"))
+    assert not (results / "candidate" / "build.json").exists()
+    for path in results.rglob("*.json"):
+        json.loads(path.read_text())
+
+
+def test_bad_configuration_is_refused_by_field(tree):
+    path = tree / "config/config.yaml"
+    path.write_text(path.read_text().replace("rounds: 16", "rounds: 3"))
+    completed = run(tree, "-n", RECEIPT)
+    assert completed.returncode == 1
+    assert "3 is less than the minimum of 8" in completed.stdout
+    assert "['rounds']" in completed.stdout
+
+
+def test_cuda_that_is_asked_for_and_does_not_answer_is_one_error(tree):
+    configure(tree, backend="cuda")
+    completed = snakemake(tree, RECEIPT)
+    if completed.returncode == 0:
+        pytest.skip("a device answers here")
+    assert (
+        "config.backend is 'cuda': no device answers, expected a driver, an NVIDIA GPU "
+        "and the extra cuda12 or cuda13"
+    ) in completed.stdout
