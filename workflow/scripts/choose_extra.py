@@ -23,7 +23,7 @@ def driver_version() -> int:
     return 0
 
 
-def extra(version: int) -> str:
+def fitting_extra(version: int) -> str:
     """The newest toolkit that a driver of this version runs."""
     if version >= 13000:
         return "cuda13"
@@ -31,7 +31,7 @@ def extra(version: int) -> str:
 
 
 def main() -> int:
-    print(extra(driver_version()))
+    print(fitting_extra(driver_version()))
     return 0
 
 

@@ -478,8 +478,8 @@ def _passed(evidence: Evidence, gate: str, excused: Collection[str]) -> str:
         timing, policy = _derived(records["timing"]), evidence.claim.policy.timing
         return (
             f"{policy.sessions} sessions x {policy.rounds} rounds x 4 blocks x "
-            f"{policy.samples} samples; {timing['baseline_median_us']:.3g} us -> "
-            f"{timing['candidate_median_us']:.3g} us; speedup "
+            f"{policy.samples} samples; {timing['baseline_median_us']:.3f} us -> "
+            f"{timing['candidate_median_us']:.3f} us; speedup "
             f"{timing['round_speedup_median']:.4g} "
             f"[{timing['speedup_lower']:.4g}, {timing['speedup_upper']:.4g}]"
         )
