@@ -7,10 +7,10 @@ import pytest
 import yaml
 
 from conftest import ROOT
-from evidence import RECEIPTS, SUPPORTED
 from fivegates.record import Reason
 from fivegates.schema import schemas
 from fivegates.store import sha256
+from trees import RECEIPTS, SUPPORTED
 
 README = (ROOT / "README.md").read_text()
 

@@ -3,18 +3,17 @@ import json
 
 import pytest
 
-from evidence import RECEIPTS, REFUSED, SUPPORTED, evidence_of
+from fivegates.conclusion import conclude, receipt_status
 from fivegates.errors import ArtifactError
+from fivegates.evidence import record_names
 from fivegates.receipt import (
     PROVENANCE,
     build,
-    conclude,
     kind_of,
-    receipt_status,
-    record_names,
 )
 from fivegates.record import Reason, Verdict
 from fivegates.schema import check
+from trees import RECEIPTS, REFUSED, SUPPORTED, evidence_of
 
 # Fields of a receipt that the field's text asks for at least.
 SEED_FIELDS = (

@@ -2,7 +2,7 @@ import dataclasses
 
 import pytest
 
-from fivegates.receipt import record_names
+from fivegates.evidence import record_names
 from fivegates.record import (
     Artifact,
     Reason,

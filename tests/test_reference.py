@@ -14,8 +14,9 @@ from fivegates.reference import (
     compare,
     derive,
     judge,
+    never_written,
 )
-from fivegates.trial import never_written, one_case_of_each_size
+from fivegates.trial import one_case_of_each_size
 
 TOLERANCE = Tolerance(atol=2e-6, rtol=2e-5)
 CASE = Case(generator="lab", seed=7, sizes={"n": 257})

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from fivegates.findings import parse_host_text, parse_summary, parse_xml
 from fivegates.record import Reason
 from fivegates.sanitizer import (
     decide,
@@ -14,9 +15,6 @@ from fivegates.sanitizer import (
     derive_cuda,
     derive_host,
     judge,
-    parse_host_text,
-    parse_summary,
-    parse_xml,
 )
 
 LOGS = Path(__file__).parent / "data" / "compute-sanitizer"

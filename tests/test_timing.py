@@ -12,20 +12,22 @@ from hypothesis import strategies as st
 from fivegates.claim import TimingPolicy
 from fivegates.errors import ArtifactError
 from fivegates.record import Reason
-from fivegates.timing import (
+from fivegates.session import (
     MAIN_ROLES,
     SAMPLE_COLUMNS,
     STATE_COLUMNS,
-    Interval,
     Sample,
-    derive,
-    derive_session,
     derive_state,
-    judge,
-    judge_session,
-    outcome,
     parse_samples,
     plan,
+)
+from fivegates.session import judge as judge_session
+from fivegates.timing import (
+    Interval,
+    derive,
+    derive_session,
+    judge,
+    outcome,
     ratio_interval,
     round_ratios,
 )

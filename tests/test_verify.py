@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from evidence import (
+from fivegates.cli import main
+from fivegates.store import canonical
+from fivegates.verify import verify
+from trees import (
     NOW,
     RECEIPTS,
     REFUSED,
@@ -16,9 +19,6 @@ from evidence import (
     forge,
     verified,
 )
-from fivegates.cli import main
-from fivegates.store import canonical
-from fivegates.verify import verify
 
 EXIT_STATUS = {SUPPORTED: 0, REFUSED: 1}
 TREES = list(EXIT_STATUS)

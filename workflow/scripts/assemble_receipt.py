@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from fivegates.errors import ArtifactError
-from fivegates.evidence import load_evidence
+from fivegates.archive import load_evidence
 from fivegates.gate import guarded, now
 from fivegates.receipt import build
 from fivegates.record import Artifact

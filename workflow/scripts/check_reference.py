@@ -4,17 +4,15 @@ import argparse
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
 
 from fivegates.arm import ROLES, Role
+from fivegates.building import binary_name
 from fivegates.claim import cases
-from fivegates.contract import Case
-from fivegates.exercise import exercise, prepare, read_outputs
+from fivegates.exercise import compare_outputs, exercise, prepare
 from fivegates.gate import Desk, gate_parser, guarded, open_desk
-from fivegates.job import CaseReport
-from fivegates.reference import accepted_impostors, case_result, compare, worst
+from fivegates.reference import case_result, weaknesses
 from fivegates.store import sha256
-from fivegates.trial import job, never_written
+from fivegates.trial import job
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
@@ -23,48 +21,35 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
-def judge_case(
-    desk: Desk, folder: Path, case: Case, report: CaseReport
-) -> dict[str, Any]:
-    """Compare the worst of a case's distinct outputs with the oracle."""
-    operation, claim = desk.operation, desk.claim
-    expected = operation.oracle(operation.inputs(case), case.sizes)
-    outputs = {}
-    for name, right in expected.items() if report.error is None else ():
-        found = read_outputs(folder, report, name, claim.workload.dtype)
-        compared = [compare(y, right.ravel(), claim.tolerance) for y in found]
-        outputs[name] = worst(compared) if compared else never_written(right)
-    return case_result(case, report, outputs)
-
-
-def weaknesses(desk: Desk, chosen: tuple[Case, ...]) -> list[str]:
-    """Wrong outputs that the contract would accept at the timed sizes."""
-    operation, sizes = desk.operation, desk.claim.workload.sizes
-    case = next(case for case in chosen if case.sizes == sizes)
-    expected = operation.oracle(operation.inputs(case), sizes)
-    return list(accepted_impostors(expected, desk.claim.tolerance))
-
-
 def check(desk: Desk, role: Role) -> None:
-    operation, claim = desk.operation, desk.claim
-    build = desk.after[f"{role}/build"]
-    host = desk.backend.kind == "host"
-    binary = desk.raw(build, "plain.bin" if host else "kernel.cubin")
+    operation, claim, build = desk.operation, desk.claim, desk.after[f"{role}/build"]
+    binary = desk.raw(build, binary_name(desk.backend, sanitized=False))
     policy, chosen = claim.policy.reference, cases(claim, operation)
     trial = job(
         claim,
         operation,
         role,
         chosen,
-        entry=(build.result or {})["measured"]["symbol"],
+        entry=build.measured["symbol"],
         launches=policy.launches,
         poison=True,
     )
+    judged = []
     with tempfile.TemporaryDirectory(prefix="fivegates-") as temporary:
         folder = Path(temporary)
         prepare(folder, trial, binary, map(operation.inputs, chosen))
         exercised = exercise(desk.backend.kind, folder, trial, policy.timeout_s)
-        judged = [judge_case(desk, folder, chosen[r.index], r) for r in exercised.cases]
+        for report in exercised.cases:
+            case = chosen[report.index]
+            outputs = compare_outputs(
+                folder,
+                report,
+                operation.oracle(operation.inputs(case), case.sizes),
+                dtype=claim.workload.dtype,
+                tolerance=claim.tolerance,
+            )
+            judged.append(case_result(case, report, outputs))
+    weak = weaknesses(operation, claim.workload.sizes, claim.tolerance)
     desk.finish(
         declared={
             "formula": operation.formula,
@@ -73,7 +58,7 @@ def check(desk: Desk, role: Role) -> None:
         },
         measured={
             "binary_sha256": sha256(binary),
-            "accepted_impostors": weaknesses(desk, chosen),
+            "accepted_impostors": list(weak),
             "timed_out": exercised.timed_out,
             "cases": judged,
         },

@@ -4,6 +4,7 @@ import argparse
 import sys
 
 from fivegates.arm import ROLES, Role
+from fivegates.building import binary_name
 from fivegates.checked_run import checker
 from fivegates.gate import Desk, gate_parser, guarded, open_desk
 from fivegates.sanitizer import TOOLS
@@ -19,10 +20,8 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
 
 
 def check(desk: Desk, role: Role, tool: str) -> None:
-    operation, claim = desk.operation, desk.claim
-    build = desk.after[f"{role}/build"]
-    host = desk.backend.kind == "host"
-    binary = desk.raw(build, "sanitized.bin" if host else "kernel.cubin")
+    operation, claim, build = desk.operation, desk.claim, desk.after[f"{role}/build"]
+    binary = desk.raw(build, binary_name(desk.backend, sanitized=True))
     chosen = one_case_of_each_size(claim, operation)
     check = checker(desk.backend.kind, tool, claim.policy.sanitizer)
     trial = job(
@@ -30,7 +29,7 @@ def check(desk: Desk, role: Role, tool: str) -> None:
         operation,
         role,
         chosen,
-        entry=(build.result or {})["measured"]["symbol"],
+        entry=build.measured["symbol"],
         launches=1,
         poison=check.poison,
     )

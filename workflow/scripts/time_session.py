@@ -35,8 +35,7 @@ def measure(desk: Desk, args: argparse.Namespace) -> None:
         for role in ROLES:
             cubin = folder / f"{role}.cubin"
             cubin.write_bytes(binaries[role])
-            symbol = (builds[role].result or {})["measured"]["symbol"]
-            command += [f"--{role}", cubin, symbol]
+            command += [f"--{role}", cubin, builds[role].measured["symbol"]]
         command += ["--session", str(args.session), "--folder", folder]
         completed = run(command, timeout_s=desk.claim.policy.timing.timeout_s)
         facts: dict[str, Any] | None = None

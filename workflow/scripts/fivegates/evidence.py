@@ -1,73 +1,70 @@
-"""Reads all that a receipt is built from, out of the store.
+"""What evidence a claim has: its records in order, and what each must wait for."""
 
-The list of a receipt's evidence is itself derived: the documents of a claim, and all
-that each of them lists.
-"""
-
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from fivegates.arm import ROLES
+from fivegates.arm import ROLES, Role
 from fivegates.backend import Backend
 from fivegates.claim import Claim
-from fivegates.errors import ArtifactError
-from fivegates.receipt import Evidence, record_names
 from fivegates.record import Artifact, Record
-from fivegates.schema import check
-from fivegates.store import Store, describe, parse
+from fivegates.sanitizer import TOOLS
 
-DOCUMENTS = {
-    "claim.json": "frozen_claim",
-    "backend.json": "backend",
-    "harness.json": "harness",
-    "assembly.json": "assembly",
-    **{f"{role}/source.json": "source" for role in ROLES},
-}
+MEMCHECK = "memcheck"
 
 
-def load_evidence(
-    store: Store, claim_name: str, digests: Mapping[str, str]
-) -> Evidence:
-    """The evidence of a claim; `digests` names its documents by path under results."""
-    documents: dict[str, Any] = {}
-    artifacts: dict[str, Artifact] = {}
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Evidence:
+    """All that a receipt is made from.
 
-    def load(file: str, kind: str) -> Any:
-        name = f"{claim_name}/{file}"
-        if name not in digests:
-            raise ArtifactError(f"{name}: not in the evidence, expected there")
-        data = store.read(digests[name])
-        documents[file] = parse(data, name)
-        check(documents[file], kind, name, ArtifactError)
-        for artifact in (describe(name, data), *_listed(documents[file])):
-            if artifacts.setdefault(artifact.name, artifact) != artifact:
-                raise ArtifactError(
-                    f"{name}: {artifact.name} is {artifact.sha256}, expected "
-                    f"{artifacts[artifact.name].sha256} as elsewhere in the evidence"
-                )
-        return documents[file]
+    `records` are the gates in the order they decide, by name: `candidate/reference`.
+    `artifacts` are every named input, record and raw file; `assembly` holds what only
+    the machine that assembled the receipt can know: time, repository, commit.
+    """
 
-    for file, kind in DOCUMENTS.items():
-        load(file, kind)
-    claim = Claim.from_dict(documents["claim.json"])
-    records = {
-        name: Record.from_dict(load(f"{name}.json", "gate_record"))
-        for name in record_names(claim.policy.timing.sessions)
-    }
-    return Evidence(
-        claim=claim,
-        backend=Backend.from_dict(documents["backend.json"]),
-        sources={role: documents[f"{role}/source.json"] for role in ROLES},
-        records=records,
-        record_sha256={
-            name: artifacts[f"{claim_name}/{name}.json"].sha256 for name in records
-        },
-        artifacts=tuple(artifacts.values()),
-        assembly=documents["assembly.json"],
+    claim: Claim
+    backend: Backend
+    sources: Mapping[Role, Mapping[str, Any]]
+    records: Mapping[str, Record]
+    record_sha256: Mapping[str, str]
+    artifacts: tuple[Artifact, ...]
+    assembly: Mapping[str, Any]
+
+
+def record_names(sessions: int) -> tuple[str, ...]:
+    """Every gate record of a claim, in the order in which they decide."""
+    return (
+        *(f"{role}/build" for role in ROLES),
+        *(f"{role}/reference" for role in ROLES),
+        *(f"control/{tool}" for tool in TOOLS),
+        *(f"{role}/sanitizer/{tool}" for role in ROLES for tool in TOOLS),
+        *(f"timing/{session_name(number)}" for number in range(1, sessions + 1)),
+        "timing",
+        "roofline",
     )
 
 
-def _listed(document: Mapping[str, Any]) -> Iterator[Artifact]:
-    """What a manifest or a record keeps beside itself."""
-    for item in (*document.get("files", ()), *document.get("artifacts", ())):
-        yield Artifact(**item)
+def session_name(number: int) -> str:
+    """Name of a session: `s01`."""
+    return f"s{number:02d}"
+
+
+def predecessors(name: str, sessions: int) -> tuple[str, ...]:
+    """Records that must have passed before the one of this name may run."""
+    match name.split("/"):
+        case [role, "reference"]:
+            return (f"{role}/build",)
+        case [role, "sanitizer", tool]:
+            first = () if tool == MEMCHECK else (f"{role}/sanitizer/{MEMCHECK}",)
+            return (f"{role}/build", f"{role}/reference", f"control/{tool}", *first)
+        case ["timing", _]:
+            return (
+                *(f"{role}/build" for role in ROLES),
+                *(f"{role}/reference" for role in ROLES),
+                *(f"{role}/sanitizer/{tool}" for role in ROLES for tool in TOOLS),
+            )
+        case ["timing"]:
+            return tuple(f"timing/{session_name(n)}" for n in range(1, sessions + 1))
+        case ["roofline"]:
+            return ("timing",)
+    return ()

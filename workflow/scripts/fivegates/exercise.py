@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from fivegates.backend import Kind
+from fivegates.claim import Tolerance
 from fivegates.contract import Arrays
 from fivegates.errors import ToolError
 from fivegates.job import (
@@ -26,6 +27,7 @@ from fivegates.job import (
     to_text,
 )
 from fivegates.process import Completed, run
+from fivegates.reference import Comparison, compare, never_written, worst
 
 EXERCISE_SCRIPT = Path(__file__).parents[1] / "exercise_kernel.py"
 
@@ -65,6 +67,27 @@ def read_report(folder: Path) -> Report:
     """What the process answered; nothing, when it did not come to write."""
     path = folder / REPORT_FILE
     return parse_report(path.read_text() if path.is_file() else "")
+
+
+def compare_outputs(
+    folder: Path,
+    report: CaseReport,
+    expected: Arrays,
+    *,
+    dtype: str,
+    tolerance: Tolerance,
+) -> dict[str, Comparison]:
+    """Each output of an answered case against its oracle: the worst of its variants."""
+    if report.error is not None:
+        return {}
+    compared = {}
+    for name, right in expected.items():
+        found = [
+            compare(y, right.ravel(), tolerance)
+            for y in read_outputs(folder, report, name, dtype)
+        ]
+        compared[name] = worst(found) if found else never_written(right)
+    return compared
 
 
 def read_outputs(

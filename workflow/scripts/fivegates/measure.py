@@ -21,7 +21,8 @@ from fivegates.contract import Arrays
 from fivegates.held_queue import HeldQueue, harness_module
 from fivegates.job import POISON_BYTE
 from fivegates.launch import Kernel
-from fivegates.timing import MAIN_ROLES, RoundPlan, Sample
+from fivegates.session import MAIN_ROLES, RoundPlan, Sample
+from fivegates.trial import ValueSet
 
 CHECK_BLOCKS = 1024
 CHECK_THREADS = 256
@@ -42,11 +43,7 @@ class Outcome:
     """What a session brings back, unjudged."""
 
     samples: tuple[Sample, ...]
-    launches_per_graph: int
-    warmup_launches: int
-    expired_blocks: int
-    checked_slots: int
-    failed_elements: Mapping[str, int]
+    facts: Mapping[str, Any]
 
 
 class Buffers:
@@ -56,7 +53,7 @@ class Buffers:
     round, also with a single slot.
     """
 
-    def __init__(self, sets: Sequence[tuple[Arrays, Arrays]]) -> None:
+    def __init__(self, sets: Sequence[ValueSet]) -> None:
         """Upload (inputs, expected) sets; all but the last get a slot."""
         self._inputs = [_on_device(inputs) for inputs, _ in sets]
         self._expected = [_on_device(expected) for _, expected in sets]
@@ -120,7 +117,7 @@ class Session:
         self,
         *,
         arms: Mapping[str, LoadedArm],
-        sets: Sequence[tuple[Arrays, Arrays]],
+        values: Sequence[ValueSet],
         tolerance: Tolerance,
         policy: TimingPolicy,
     ) -> None:
@@ -137,7 +134,7 @@ class Session:
         self._checked = 0
         self._failed = dict.fromkeys(self._arms, 0)
         with self._queue.stream:
-            self._buffers = Buffers(sets)
+            self._buffers = Buffers(values)
             self._queue.stream.synchronize()
         self._slots = len(self._buffers.slots)
 
@@ -145,17 +142,19 @@ class Session:
         """Warm up, choose the launches of a graph, then measure by the plan."""
         with self._queue.stream:
             self._buffers.redraw(0)
-            warmup = {role: self._warm_up(role) for role in MAIN_ROLES}
+            warmup = min(self._warm_up(role) for role in MAIN_ROLES)
             launches = self._launches_per_graph()
             for step in rounds:
                 self._measure_round(step, launches)
         return Outcome(
             samples=tuple(self._samples),
-            launches_per_graph=launches,
-            warmup_launches=min(warmup.values()),
-            expired_blocks=self._expired,
-            checked_slots=self._checked,
-            failed_elements=dict(self._failed),
+            facts={
+                "launches_per_graph": launches,
+                "warmup_launches": warmup,
+                "expired_blocks": self._expired,
+                "checked_slots": self._checked,
+                "failed_elements": self._failed,
+            },
         )
 
     def _submit(self, role: str, launches: int) -> None:

@@ -5,23 +5,18 @@ the store holds and compares; what differs was not derived from that evidence.
 """
 
 import math
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import asdict, dataclass
-from datetime import datetime
+from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any, Literal
 
-from fivegates.arm import ROLES, Role
-from fivegates.backend import Backend
-from fivegates.claim import Claim
+from fivegates.arm import Role
+from fivegates.conclusion import conclude, receipt_status
+from fivegates.evidence import Evidence, session_name
 from fivegates.expression import evaluate
-from fivegates.record import Artifact, Reason, Record, Verdict
-from fivegates.sanitizer import TOOLS
+from fivegates.record import Artifact
+from fivegates.summary import summary
 
 RECEIPT_SCHEMA = "fivegates:receipt/v1"
-CONFIRMING_SESSIONS = 3
-
-ClaimStatus = Literal["supported", "not-supported", "inconclusive", "refused"]
-ReceiptStatus = Literal["preflight", "provisional", "confirmed"]
 Kind = Literal["declared", "measured", "derived"]
 
 # How each value of a receipt came about; the longest matching path counts.
@@ -74,99 +69,6 @@ PROVENANCE: Mapping[str, Kind] = {
     "verdict": "derived",
     "summary": "derived",
 }
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Evidence:
-    """All that a receipt is made from.
-
-    `records` are the gates in the order they decide, by name: `candidate/reference`.
-    `artifacts` are every named input, record and raw file; `assembly` holds what only
-    the machine that assembled the receipt can know: time, repository, commit.
-    """
-
-    claim: Claim
-    backend: Backend
-    sources: Mapping[Role, Mapping[str, Any]]
-    records: Mapping[str, Record]
-    record_sha256: Mapping[str, str]
-    artifacts: tuple[Artifact, ...]
-    assembly: Mapping[str, Any]
-
-
-def record_names(sessions: int) -> tuple[str, ...]:
-    """Every gate record of a claim, in the order in which they decide."""
-    return (
-        *(f"{role}/build" for role in ROLES),
-        *(f"{role}/reference" for role in ROLES),
-        *(f"control/{tool}" for tool in TOOLS),
-        *(f"{role}/sanitizer/{tool}" for role in ROLES for tool in TOOLS),
-        *(f"timing/{session_name(number)}" for number in range(1, sessions + 1)),
-        "timing",
-        "roofline",
-    )
-
-
-def session_name(number: int) -> str:
-    """Name of a session: `s01`."""
-    return f"s{number:02d}"
-
-
-def conclude(
-    backend: Backend, records: Mapping[str, Record]
-) -> tuple[ClaimStatus, Reason | str, str]:
-    """Status, reason and message of the claim.
-
-    The first failure refuses. A gate that could not say yes refuses too, but for what
-    timing and roofline could not decide, and what a host backend cannot have.
-    """
-    refusals = [
-        (n, r.verdict) for n, r in records.items() if r.verdict.status == "fail"
-    ]
-    open_ends = [
-        (n, r.verdict) for n, r in records.items() if r.verdict.status != "pass"
-    ]
-    for name, verdict in [*refusals, *open_ends]:
-        if _excused(backend, name, verdict):
-            continue
-        decided = verdict.status == "inconclusive" and name.startswith(
-            ("timing", "roofline")
-        )
-        status: ClaimStatus = "inconclusive" if decided else "refused"
-        return status, verdict.reason, f"{name}: {verdict.message}"
-    if backend.kind == "host":
-        return (
-            "inconclusive",
-            Reason.NO_DEVICE,
-            "passed on the host; no device, no timing",
-        )
-    found = _derived(records["timing"])["outcome"]
-    status = "supported" if found == "faster" else "not-supported"
-    return status, found, f"candidate is {found}"
-
-
-def _excused(backend: Backend, name: str, verdict: Verdict) -> bool:
-    """A host has no device: that costs it gates 3 and 4 and three tools, no more."""
-    lacking = verdict.status == "not-run" and verdict.reason == Reason.NO_DEVICE
-    needed = name.endswith(("build", "reference", "memcheck"))
-    return backend.kind == "host" and lacking and not needed
-
-
-def receipt_status(evidence: Evidence) -> ReceiptStatus:
-    """Preflight without a device; confirmed when sessions that agree lie far apart."""
-    if evidence.backend.kind == "host":
-        return "preflight"
-    policy = evidence.claim.policy.timing
-    starts = [
-        datetime.fromisoformat(record.run.started_at)
-        for name, record in evidence.records.items()
-        if name.startswith("timing/") and record.verdict.status == "pass"
-    ]
-    agree = evidence.records["timing"].verdict.status == "pass"
-    if not agree or len(starts) < CONFIRMING_SESSIONS:
-        return "provisional"
-    span_s = (max(starts) - min(starts)).total_seconds()
-    return "confirmed" if span_s >= policy.confirm_after_s else "provisional"
 
 
 def build(evidence: Evidence) -> dict[str, Any]:
@@ -226,20 +128,10 @@ def _named(evidence: Evidence, suffix: str) -> Artifact:
     return next(item for item in evidence.artifacts if item.name.endswith(suffix))
 
 
-def _derived(record: Record) -> Mapping[str, Any]:
-    derived: Mapping[str, Any] = (record.result or {})["derived"]
-    return derived
-
-
-def _measured(record: Record) -> Mapping[str, Any]:
-    measured: Mapping[str, Any] = (record.result or {})["measured"]
-    return measured
-
-
 def _source(evidence: Evidence, role: Role) -> dict[str, Any]:
     arm = evidence.claim.arms[role]
     build_record = evidence.records[f"{role}/build"]
-    compiled = {} if build_record.result is None else _measured(build_record)
+    compiled = {} if build_record.result is None else build_record.measured
     (file,) = (f for f in evidence.sources[role]["files"] if f["name"] == arm.source)
     return {
         **{key: evidence.assembly[key] for key in ("repository", "commit", "dirty")},
@@ -343,7 +235,7 @@ def _hardware(evidence: Evidence) -> dict[str, Any]:
 def _isolation(evidence: Evidence) -> str:
     """What sessions saw of others on the device; seeing none is not being alone."""
     states = [
-        _derived(record)["state"]
+        record.derived["state"]
         for name, record in evidence.records.items()
         if name.startswith("timing/") and record.result is not None
     ]
@@ -382,7 +274,7 @@ def _result(evidence: Evidence) -> dict[str, Any] | None:
     record = evidence.records["timing"]
     if record.result is None:
         return None
-    timing = _derived(record)
+    timing = record.derived
     return {
         "outcome": timing["outcome"],
         "baseline_median_us": timing["baseline_median_us"],
@@ -413,74 +305,8 @@ def _roofline(evidence: Evidence) -> dict[str, Any] | None:
         return None
     declared = record.result["declared"]
     return {
-        **_derived(record),
+        **record.derived,
         "useful_bytes": declared["useful_bytes"],
         "bytes_source": "contract",
         "flops": declared["flops"],
     }
-
-
-def summary(evidence: Evidence, receipt: Mapping[str, Any]) -> list[str]:
-    """The block that people read, a line a gate."""
-    verdict = receipt["verdict"]
-    refused = verdict["status"] == "refused"
-    standing = "" if refused else f"{receipt['status']}; "
-    return [
-        f"{'claim':<10} {evidence.claim.name}  {evidence.claim.sentence}",
-        *_gate_lines(evidence, refused=refused),
-        f"{'verdict':<10} {verdict['status']:<12} {standing}{verdict['message']}",
-    ]
-
-
-def _gate_lines(evidence: Evidence, refused: bool) -> Iterator[str]:
-    records = evidence.records
-    for gate, chosen in (
-        ("reference", [n for n in records if n.endswith(("/build", "/reference"))]),
-        ("sanitizer", [n for n in records if "sanitizer/" in n or "control/" in n]),
-        ("timing", [n for n in records if n.startswith("timing")]),
-        ("roofline", ["roofline"]),
-    ):
-        verdicts = {name: records[name].verdict for name in chosen}
-        excused = {n for n, v in verdicts.items() if _excused(evidence.backend, n, v)}
-        judged = {n: v for n, v in verdicts.items() if n not in excused} or verdicts
-        name, verdict = _leading(judged)
-        if verdict.status != "pass":
-            text = verdict.message if name == gate else f"{name}: {verdict.message}"
-        elif refused and gate in ("timing", "roofline"):
-            text = "not shown: the claim is refused"
-        else:
-            text = _passed(evidence, gate, excused)
-        yield f"{gate:<10} {verdict.status:<12} {text}"
-
-
-def _leading(verdicts: Mapping[str, Verdict]) -> tuple[str, Verdict]:
-    """The verdict that decides a gate: a failure before what could not be decided."""
-    order = ("fail", "inconclusive", "not-run", "pass")
-    return min(verdicts.items(), key=lambda item: order.index(item[1].status))
-
-
-def _passed(evidence: Evidence, gate: str, excused: Collection[str]) -> str:
-    records = evidence.records
-    if gate == "reference":
-        derived = [_derived(records[f"{role}/reference"]) for role in ROLES]
-        errors = [d["max_rel_error"] for d in derived if d["max_rel_error"] is not None]
-        return (
-            f"{sum(d['cases'] for d in derived)} cases, "
-            f"{sum(d['launches'] for d in derived)} launches, 0 failures, "
-            f"max |y-r|/|r| {max(errors, default=0.0):.2g}"
-        )
-    if gate == "sanitizer":
-        ran = [tool for tool in TOOLS if f"control/{tool}" not in excused]
-        missing = [tool for tool in TOOLS if tool not in ran]
-        clean = ", ".join(f"{tool} 0 errors" for tool in ran) + "; controls caught"
-        return f"{clean}; {', '.join(missing)} not-run" if missing else clean
-    if gate == "timing":
-        timing, policy = _derived(records["timing"]), evidence.claim.policy.timing
-        return (
-            f"{policy.sessions} sessions x {policy.rounds} rounds x 4 blocks x "
-            f"{policy.samples} samples; {timing['baseline_median_us']:.3f} us -> "
-            f"{timing['candidate_median_us']:.3f} us; speedup "
-            f"{timing['round_speedup_median']:.4g} "
-            f"[{timing['speedup_lower']:.4g}, {timing['speedup_upper']:.4g}]"
-        )
-    return records[gate].verdict.message

@@ -79,6 +79,21 @@ class Verdict:
         return cls(status="pass", reason=Reason.PASSED, message=message)
 
     @classmethod
+    def fail(cls, reason: Reason, message: str) -> "Verdict":
+        """The gate says no."""
+        return cls(status="fail", reason=reason, message=message)
+
+    @classmethod
+    def inconclusive(cls, reason: Reason, message: str) -> "Verdict":
+        """It ran and cannot decide."""
+        return cls(status="inconclusive", reason=reason, message=message)
+
+    @classmethod
+    def not_run(cls, reason: Reason, message: str) -> "Verdict":
+        """It did not look, so it has seen nothing."""
+        return cls(status="not-run", reason=reason, message=message)
+
+    @classmethod
     def from_dict(cls, data: Mapping[str, str]) -> "Verdict":
         """Read the schema-checked `verdict` object."""
         return cls(
@@ -131,6 +146,27 @@ class Record:
             result=data["result"],
         )
 
+    @property
+    def declared(self) -> Mapping[str, Any]:
+        """What the contract declares, of a gate that ran."""
+        return self._part("declared")
+
+    @property
+    def measured(self) -> Mapping[str, Any]:
+        """What was measured, by a gate that ran."""
+        return self._part("measured")
+
+    @property
+    def derived(self) -> Mapping[str, Any]:
+        """What follows from it, for a gate that ran."""
+        return self._part("derived")
+
+    def _part(self, name: str) -> Mapping[str, Any]:
+        if self.result is None:
+            raise ValueError(f"the {self.gate} gate did not run")
+        part: Mapping[str, Any] = self.result[name]
+        return part
+
     def to_dict(self) -> dict[str, Any]:
         """The record as JSON-ready data."""
         return {"schema": RECORD_SCHEMA, **asdict(self)}
@@ -145,17 +181,14 @@ def denial(inputs: Iterable[Artifact], after: Mapping[str, Record]) -> Verdict |
     current = {artifact.name: artifact.sha256 for artifact in inputs}
     for name, record in after.items():
         if record.verdict.status != "pass":
-            return Verdict(
-                status="not-run",
-                reason=_inherited(record.verdict),
-                message=f"{name} is {record.verdict.status}",
+            return Verdict.not_run(
+                _inherited(record.verdict), f"{name} is {record.verdict.status}"
             )
         for used in record.inputs:
             if current.get(used.name, used.sha256) != used.sha256:
-                return Verdict(
-                    status="not-run",
-                    reason=Reason.PREDECESSOR_STALE,
-                    message=f"{name} was made from another {used.name}",
+                return Verdict.not_run(
+                    Reason.PREDECESSOR_STALE,
+                    f"{name} was made from another {used.name}",
                 )
     return None
 

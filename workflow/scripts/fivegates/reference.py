@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fivegates.claim import Tolerance
-from fivegates.contract import Arrays, Case
+from fivegates.contract import Arrays, Case, Operation, Sizes
 from fivegates.job import POISON_BYTE, CaseReport
 from fivegates.record import Reason, Verdict
 
@@ -71,6 +71,21 @@ def _largest(errors: np.ndarray) -> float | None:
     return float(errors.max()) if errors.size else None
 
 
+def never_written(expected: np.ndarray) -> Comparison:
+    """The comparison for an output that no launch wrote: every element is poison."""
+    return Comparison(
+        elements=expected.size,
+        failures=expected.size,
+        unwritten=expected.size,
+        nonfinite=expected.size,
+        max_abs_error=None,
+        max_rel_error=None,
+        first_failure=0 if expected.size else None,
+        actual=None,
+        expected=float(expected.flat[0]) if expected.size else None,
+    )
+
+
 def worst(comparisons: Sequence[Comparison]) -> Comparison:
     """The comparison with the most failures, of the distinct outputs of one case."""
     return max(comparisons, key=lambda comparison: comparison.failures)
@@ -100,6 +115,16 @@ def accepted_impostors(expected: Arrays, tolerance: Tolerance) -> tuple[str, ...
         for impostor, wrong in impostors(right).items()
         if not np.array_equal(wrong, right.ravel())
         and compare(wrong, right.ravel(), tolerance).failures == 0
+    )
+
+
+def weaknesses(
+    operation: Operation, sizes: Sizes, tolerance: Tolerance
+) -> tuple[str, ...]:
+    """Impostors that pass at the timed sizes, on the contract's first case there."""
+    case = next(case for case in operation.cases(sizes) if case.sizes == sizes)
+    return accepted_impostors(
+        operation.oracle(operation.inputs(case), sizes), tolerance
     )
 
 
@@ -142,16 +167,13 @@ def judge(measured: Mapping[str, Any], tolerance: Tolerance) -> Verdict:
     """The verdict on one arm: the first refusal, in the order of the cases."""
     if measured["timed_out"]:
         answered = len(measured["cases"])
-        return Verdict(
-            status="not-run",
-            reason=Reason.TIMEOUT,
-            message=f"did not end in time after {answered} cases",
+        return Verdict.not_run(
+            Reason.TIMEOUT, f"did not end in time after {answered} cases"
         )
     if weak := measured["accepted_impostors"]:
-        return Verdict(
-            status="inconclusive",
-            reason=Reason.CONTRACT_TOO_WEAK,
-            message=f"the tolerance accepts {', '.join(weak)}; it cannot tell",
+        return Verdict.inconclusive(
+            Reason.CONTRACT_TOO_WEAK,
+            f"the tolerance accepts {', '.join(weak)}; it cannot tell",
         )
     for case in measured["cases"]:
         if refusal := _refusal(case, tolerance):
@@ -169,26 +191,24 @@ def _refusal(case: Mapping[str, Any], tolerance: Tolerance) -> Verdict | None:
         generator=case["generator"], seed=case["seed"], sizes=case["sizes"]
     ).label()
     if case["error"] is not None:
-        return _fail(Reason.LAUNCH_ERROR, f"{label}: {case['error']}")
+        return Verdict.fail(Reason.LAUNCH_ERROR, f"{label}: {case['error']}")
     for name, output in case["outputs"].items():
         if output["failures"]:
-            return _fail(
+            return Verdict.fail(
                 _cause(output), f"{label}: {_failures(name, output, tolerance)}"
             )
     if case["distinct_outputs"] > 1:
-        return _fail(
+        return Verdict.fail(
             Reason.NONDETERMINISTIC_OUTPUT,
             f"{label}: {case['distinct_outputs']} different outputs in "
             f"{case['launches']} launches on equal inputs; look for a race",
         )
     if case["changed_inputs"]:
         changed = ", ".join(case["changed_inputs"])
-        return _fail(Reason.INPUT_CHANGED, f"{label}: input {changed} was changed")
+        return Verdict.fail(
+            Reason.INPUT_CHANGED, f"{label}: input {changed} was changed"
+        )
     return None
-
-
-def _fail(reason: Reason, message: str) -> Verdict:
-    return Verdict(status="fail", reason=reason, message=message)
 
 
 def _cause(output: Mapping[str, Any]) -> Reason:

@@ -59,10 +59,9 @@ def judge(
     doubling = derived["copy_doubling_ratio"]
     verified = all(probe["verified"] for probe in probes)
     if not (verified and DOUBLING[0] <= doubling <= DOUBLING[1]):
-        return Verdict(
-            status="inconclusive",
-            reason=Reason.PROBE_UNRELIABLE,
-            message=f"twice the bytes took {doubling:.3g} times as long, "
+        return Verdict.inconclusive(
+            Reason.PROBE_UNRELIABLE,
+            f"twice the bytes took {doubling:.3g} times as long, "
             f"expected {DOUBLING[0]} to {DOUBLING[1]}, copies verified",
         )
     for role in ROLES:
@@ -80,18 +79,16 @@ def _impossible(
 ) -> Verdict | None:
     median, floor = timing[f"{role}_median_us"], timing[f"{role}_floor_us"]
     if median * (1 + claim.margin) < floor:
-        return Verdict(
-            status="fail",
-            reason=Reason.BELOW_FLOOR,
-            message=f"{role} takes {median:.4g} us, an empty kernel {floor:.4g} us",
+        return Verdict.fail(
+            Reason.BELOW_FLOOR,
+            f"{role} takes {median:.4g} us, an empty kernel {floor:.4g} us",
         )
     useful, nominal = derived[f"{role}_useful_gb_s"], derived["nominal_gb_s"]
     rotated = claim.workload.cache_regime == "buffer-rotated"
     if rotated and useful > nominal:
-        return Verdict(
-            status="fail",
-            reason=Reason.ABOVE_ROOF,
-            message=f"{role} moves {useful:.4g} GB/s of useful bytes, above the "
+        return Verdict.fail(
+            Reason.ABOVE_ROOF,
+            f"{role} moves {useful:.4g} GB/s of useful bytes, above the "
             f"{nominal:.4g} GB/s of the memory bus",
         )
     return None

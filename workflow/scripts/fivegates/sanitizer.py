@@ -5,18 +5,24 @@ have reached its end. Any finding in any of them fails. What is left is `not-run
 `inconclusive`: a tool that saw nothing has not looked.
 """
 
-import re
-import xml.etree.ElementTree as ElementTree
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from fivegates.backend import Kind
+from fivegates.findings import (
+    Finding,
+    Summary,
+    parse_host_text,
+    parse_summary,
+    parse_xml,
+)
 from fivegates.record import Reason, Verdict
 
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 ERROR_EXIT_STATUS = 99
 FINDINGS_KEPT = 20
+API_KINDS = ("Api", "Sanitizer")
 
 REASONS: Mapping[str, Reason] = {
     "memcheck": Reason.MEMORY_ERROR,
@@ -25,110 +31,6 @@ REASONS: Mapping[str, Reason] = {
     "synccheck": Reason.BARRIER_ERROR,
     "undefined": Reason.UNDEFINED_BEHAVIOR,
 }
-API_KINDS = ("Api", "Sanitizer")
-
-ERROR_SUMMARY = re.compile(r"^========= ERROR SUMMARY: ([\d,]+) errors?$", re.M)
-NOT_PRINTED = re.compile(r"ERROR SUMMARY: ([\d,]+) errors? (?:were|was) not printed")
-RACE_SUMMARY = re.compile(
-    r"^========= RACECHECK SUMMARY: ([\d,]+) hazards? displayed "
-    r"\(([\d,]+) errors?, ([\d,]+) warnings?\)$",
-    re.M,
-)
-ASAN_ERROR = re.compile(r"ERROR: AddressSanitizer: ([\w-]+)")
-ASAN_ACCESS = re.compile(r"(READ|WRITE) of size \d+")
-ASAN_FRAME = re.compile(r"\s+#\d+ \S+ in .* (/\S+\.cu):(\d+)")
-UBSAN_ERROR = re.compile(r"(/\S+?):(\d+):\d+: runtime error: (.*)")
-BY_THREAD = re.compile(
-    r"==fivegates== kernel=(.*) block=\(([\d,]+)\) thread=\(([\d,]+)\)"
-)
-Position = tuple[int, int, int]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Finding:
-    """One place that a tool complains of. Fields the tool does not give are None."""
-
-    check: str
-    level: str
-    text: str
-    kernel: str | None
-    file: str | None
-    line: int | None
-    block: Position | None
-    thread: Position | None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Summary:
-    """The totals that a tool's text ends with."""
-
-    errors: int
-    warnings: int
-    not_printed: int
-
-
-def parse_xml(data: str) -> tuple[Finding, ...] | None:
-    """Findings of a compute-sanitizer XML file; None when it is not complete.
-
-    The tool declares no document type; one could expand entities without end.
-    """
-    if "<!" in data:
-        return None
-    try:
-        root = ElementTree.fromstring(data)  # noqa: S314 - no entities, see above
-    except ElementTree.ParseError:
-        return None
-    if root.tag != "ComputeSanitizerOutput":
-        return None
-    return tuple(_finding(record) for record in root.iter("record"))
-
-
-def _finding(record: ElementTree.Element) -> Finding:
-    where = record.find(".//where")
-    kind = record.findtext("kind", "unknown")
-    line = None if where is None else where.findtext("line")
-    path = None if where is None else where.findtext("path")
-    text = record.findtext("what/text", "no text")
-    if (detail := record.findtext("what/type")) is not None:
-        text = f"{text}: {detail}"
-    return Finding(
-        check=kind,
-        level=record.findtext("level", "Error"),
-        text=text,
-        kernel=None if where is None else where.findtext("func"),
-        file=None if path is None else path.lstrip("/"),
-        line=None if line is None else int(line),
-        block=_position(record, "who/blockIdx", "what/common/blockIdx"),
-        thread=_position(record, "who/threadIdx", "what/thread1/threadIdx"),
-    )
-
-
-def _position(record: ElementTree.Element, *paths: str) -> Position | None:
-    for path in paths:
-        node = record.find(path)
-        if node is not None:
-            x, y, z = (int(node.findtext(axis, "0")) for axis in "xyz")
-            return x, y, z
-    return None
-
-
-def parse_summary(tool: str, text: str) -> Summary | None:
-    """Totals of a compute-sanitizer log; None unless it holds its one summary line."""
-    pattern = RACE_SUMMARY if tool == "racecheck" else ERROR_SUMMARY
-    found = pattern.findall(text)
-    if not found:
-        return None
-    if tool == "racecheck":
-        errors = sum(_number(row[1]) for row in found)
-        warnings = sum(_number(row[2]) for row in found)
-    else:
-        errors, warnings = sum(map(_number, found)), 0
-    hidden = sum(map(_number, NOT_PRINTED.findall(text)))
-    return Summary(errors=errors, warnings=warnings, not_printed=hidden)
-
-
-def _number(text: str) -> int:
-    return int(text.replace(",", ""))
 
 
 def derive_cuda(
@@ -147,61 +49,6 @@ def derive_cuda(
         device=device,
         api_errors=len(found) - len(device),
     )
-
-
-def parse_host_text(text: str) -> tuple[Finding, ...]:
-    """Findings in the stderr of a runner built with Address and UB sanitizers.
-
-    A report is followed by the runner's own line that names kernel, block and thread.
-    """
-    findings: list[Finding] = []
-    report: dict[str, Any] = {}
-    for line in text.splitlines():
-        if match := ASAN_ERROR.search(line) or UBSAN_ERROR.match(line):
-            if report:
-                findings.append(_host_finding(report))
-            report = _host_report(match)
-        elif report and (match := ASAN_ACCESS.match(line)):
-            report["text"] += f", {match[0]}"
-        elif report and not report["file"] and (match := ASAN_FRAME.match(line)):
-            report |= {"file": match[1], "line": int(match[2])}
-        elif report and (match := BY_THREAD.match(line)):
-            report |= {
-                "kernel": match[1],
-                "block": _numbers(match[2]),
-                "thread": _numbers(match[3]),
-            }
-            findings.append(_host_finding(report))
-            report = {}
-    if report:
-        findings.append(_host_finding(report))
-    return tuple(findings)
-
-
-def _host_report(match: re.Match[str]) -> dict[str, Any]:
-    if match.re is ASAN_ERROR:
-        return {"check": "memcheck", "text": match[1], "file": None, "line": None}
-    file, line, text = match.groups()
-    return {"check": "undefined", "text": text, "file": file, "line": int(line)}
-
-
-def _host_finding(report: Mapping[str, Any]) -> Finding:
-    file = report["file"]
-    return Finding(
-        check=report["check"],
-        level="Error",
-        text=report["text"],
-        kernel=report.get("kernel"),
-        file=None if file is None else file.lstrip("/"),
-        line=report["line"],
-        block=report.get("block"),
-        thread=report.get("thread"),
-    )
-
-
-def _numbers(text: str) -> Position:
-    x, y, z = map(int, text.split(","))
-    return x, y, z
 
 
 def derive_host(
@@ -264,21 +111,15 @@ def judge(derived: Mapping[str, Any]) -> Verdict:
     if derived["device_errors"]:
         return _failed(derived)
     if errors and derived["api_errors"]:
-        return Verdict(
-            status="inconclusive",
-            reason=Reason.API_ERROR,
-            message=f"{derived['api_errors']} API errors, none in the kernel",
+        return Verdict.inconclusive(
+            Reason.API_ERROR, f"{derived['api_errors']} API errors, none in the kernel"
         )
     if errors:
-        return Verdict(
-            status="fail", reason=Reason.EVIDENCE_DISAGREES, message=_sources(derived)
-        )
+        return Verdict.fail(Reason.EVIDENCE_DISAGREES, _sources(derived))
     if derived["device_warnings"] or derived["text_warnings"]:
         place = _place(derived["findings"][0]) if derived["findings"] else "not located"
-        return Verdict(
-            status="inconclusive",
-            reason=Reason.HAZARD_WARNING,
-            message=f"{derived['text_warnings']} warnings, {place}",
+        return Verdict.inconclusive(
+            Reason.HAZARD_WARNING, f"{derived['text_warnings']} warnings, {place}"
         )
     if shortfall := _shortfall(derived):
         return shortfall
@@ -289,13 +130,13 @@ def _shortfall(derived: Mapping[str, Any]) -> Verdict | None:
     """Why a run without findings is still no clean run."""
     status = derived["exit_status"]
     if status == ERROR_EXIT_STATUS or derived["records"]:
-        return _not_run(Reason.EVIDENCE_DISAGREES, _sources(derived))
+        return Verdict.not_run(Reason.EVIDENCE_DISAGREES, _sources(derived))
     if status != 0:
-        return _not_run(Reason.PROCESS_FAILED, f"exit status {status}")
+        return Verdict.not_run(Reason.PROCESS_FAILED, f"exit status {status}")
     if derived["records"] is None or derived["text_errors"] is None:
-        return _not_run(Reason.PROCESS_FAILED, "no complete log")
+        return Verdict.not_run(Reason.PROCESS_FAILED, "no complete log")
     if not derived["completed"]:
-        return _not_run(Reason.PROCESS_FAILED, "the kernel's process broke off")
+        return Verdict.not_run(Reason.PROCESS_FAILED, "the kernel's process broke off")
     return None
 
 
@@ -306,19 +147,14 @@ def _sources(derived: Mapping[str, Any]) -> str:
     )
 
 
-def _not_run(reason: Reason, message: str) -> Verdict:
-    return Verdict(status="not-run", reason=reason, message=message)
-
-
 def _failed(derived: Mapping[str, Any]) -> Verdict:
     first = derived["findings"][0]
     count = max(derived["device_errors"], derived["text_errors"] or 0)
     plural = "" if count == 1 else "s"
     note = "" if _agree(derived) else f" ({_sources(derived)})"
-    return Verdict(
-        status="fail",
-        reason=REASONS.get(first["check"], REASONS[derived["tool"]]),
-        message=f"{count} error{plural}, {_place(first)}{note}",
+    return Verdict.fail(
+        REASONS.get(first["check"], REASONS[derived["tool"]]),
+        f"{count} error{plural}, {_place(first)}{note}",
     )
 
 
@@ -393,7 +229,7 @@ def decide(
 ) -> Verdict:
     """The verdict on one arm from its one run."""
     if any(run["exit_status"] is None for run in runs):
-        return _not_run(Reason.TIMEOUT, "did not end in time")
+        return Verdict.not_run(Reason.TIMEOUT, "did not end in time")
     return judge(derived[0])
 
 
@@ -403,11 +239,13 @@ def decide_control(
     """A control passes when its planted fault was found, and for what it is."""
     for run in runs:
         if run["exit_status"] is None:
-            return _not_run(Reason.TIMEOUT, f"{run['name']}: did not end in time")
+            return Verdict.not_run(
+                Reason.TIMEOUT, f"{run['name']}: did not end in time"
+            )
     for run, found in zip(runs, derived, strict=True):
         verdict = judge(found)
         if verdict.status != "fail" or verdict.reason != REASONS[run["name"]]:
-            return _not_run(
+            return Verdict.not_run(
                 Reason.CONTROL_NOT_CAUGHT,
                 f"did not catch the planted fault {run['name']}: {verdict.message}",
             )

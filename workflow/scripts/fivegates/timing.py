@@ -1,12 +1,9 @@
-"""Gate 3, decided: the plan of a session, and what its raw samples say.
+"""Gate 3, decided: what the raw samples of sessions say.
 
 Unit of inference: the round inside a session, the session across sessions. No sample is
-dropped. A sample is one graph of many launches: an average, from which no percentile of
-single launches can be read.
+dropped.
 """
 
-import csv
-import io
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -16,56 +13,11 @@ from typing import Any, Literal
 import numpy as np
 from scipy import special
 
-from fivegates.backend import StateRow
 from fivegates.claim import TimingPolicy
-from fivegates.errors import ArtifactError
 from fivegates.record import Reason, Verdict
+from fivegates.session import MAIN_ROLES, NULL_ROLES, Comparison, Sample
 
-Comparison = Literal["main", "null", "floor"]
 Outcome = Literal["faster", "slower", "equivalent", "inconclusive"]
-
-MAIN_ROLES = ("baseline", "candidate")
-NULL_ROLES = ("baseline", "again")
-SAMPLE_COLUMNS = (
-    "comparison",
-    "round",
-    "block",
-    "role",
-    "sample",
-    "launches",
-    "elapsed_us",
-)
-STATE_COLUMNS = tuple(StateRow.__dataclass_fields__)
-# Power capping is how a GPU at its limit runs every kernel; these are faults.
-THROTTLING = (
-    "hw-slowdown",
-    "sw-thermal-slowdown",
-    "hw-thermal-slowdown",
-    "hw-power-brake",
-)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RoundPlan:
-    """One round of one comparison: order of captures, and roles of the blocks."""
-
-    comparison: Comparison
-    round: int
-    captures: tuple[str, ...]
-    blocks: tuple[str, ...]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Sample:
-    """One measured interval: `launches` launches in `elapsed_us` microseconds."""
-
-    comparison: Comparison
-    round: int
-    block: int
-    role: str
-    sample: int
-    launches: int
-    elapsed_us: float
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -75,80 +27,6 @@ class Interval:
     estimate: float
     lower: float
     upper: float
-
-
-def plan(rounds: int, session: int) -> tuple[RoundPlan, ...]:
-    """The rounds of one session in order: the arms, the null comparison, the floor.
-
-    Rounds alternate ABBA and BAAB. Graphs are captured anew in each round, in an order
-    drawn from the session's number: whatever is drawn at random when a graph is made is
-    then drawn once a round.
-    """
-    draw = np.random.default_rng(session)
-    steps: list[RoundPlan] = []
-    for number in range(rounds):
-        for comparison, roles in (("main", MAIN_ROLES), ("null", NULL_ROLES)):
-            a, b = roles if number % 2 == 0 else roles[::-1]
-            steps.append(
-                RoundPlan(
-                    comparison=comparison,  # type: ignore[arg-type]
-                    round=number,
-                    captures=roles if draw.random() < 0.5 else roles[::-1],
-                    blocks=(a, b, b, a),
-                )
-            )
-        steps.append(
-            RoundPlan(
-                comparison="floor", round=number, captures=MAIN_ROLES, blocks=MAIN_ROLES
-            )
-        )
-    return tuple(steps)
-
-
-def parse_samples(
-    text: str, steps: Sequence[RoundPlan], samples: int, launches: int, name: str
-) -> tuple[Sample, ...]:
-    """Read raw samples; ArtifactError unless every row is there in planned order."""
-    reader = csv.reader(io.StringIO(text))
-    header = next(reader, [])
-    if tuple(header) != SAMPLE_COLUMNS:
-        raise ArtifactError(f"{name}: columns are {header}, expected {SAMPLE_COLUMNS}")
-    expected = [
-        (step.comparison, step.round, block, role, sample, launches)
-        for step in steps
-        for block, role in enumerate(step.blocks)
-        for sample in range(samples)
-    ]
-    rows = list(reader)
-    if len(rows) != len(expected):
-        raise ArtifactError(f"{name}: {len(rows)} samples, expected {len(expected)}")
-    return tuple(
-        _sample(row, slot, f"{name}: row {number}")
-        for number, (row, slot) in enumerate(zip(rows, expected, strict=True), start=2)
-    )
-
-
-def _sample(row: Sequence[str], slot: tuple[Any, ...], where: str) -> Sample:
-    if list(row[:-1]) != [str(value) for value in slot]:
-        raise ArtifactError(f"{where}: {row[:-1]}, expected {list(slot)}")
-    try:
-        elapsed = float(row[-1])
-    except ValueError:
-        elapsed = math.nan
-    if not (math.isfinite(elapsed) and elapsed > 0):
-        raise ArtifactError(
-            f"{where}: elapsed_us is {row[-1]!r}, expected a positive finite number"
-        )
-    comparison, number, block, role, sample, launches = slot
-    return Sample(
-        comparison=comparison,
-        round=number,
-        block=block,
-        role=role,
-        sample=sample,
-        launches=launches,
-        elapsed_us=elapsed,
-    )
 
 
 def block_medians(
@@ -268,92 +146,26 @@ def _middle(sessions: Sequence[Mapping[str, Any]], key: str) -> float:
     return float(np.median([session[key]["median_us"] for session in sessions]))
 
 
-def derive_state(text: str, name: str) -> dict[str, Any]:
-    """What the device's state was over one session; None where it was not reported."""
-    rows = list(csv.DictReader(io.StringIO(text)))
-    if not rows or tuple(rows[0]) != STATE_COLUMNS:
-        raise ArtifactError(f"{name}: no rows with columns {STATE_COLUMNS}")
-
-    def values(column: str) -> list[float]:
-        return [float(row[column]) for row in rows if row[column]]
-
-    reasons = {r for row in rows for r in row["throttle_reasons"].split("+") if r}
-    return {
-        "readings": len(rows),
-        "sm_clock_min_mhz": min(values("sm_clock_mhz"), default=None),
-        "sm_clock_max_mhz": max(values("sm_clock_mhz"), default=None),
-        "temperature_max_c": max(values("temperature_c"), default=None),
-        "power_max_w": max(values("power_w"), default=None),
-        "compute_processes": max(values("compute_processes"), default=None),
-        "throttle_reasons": sorted(reasons),
-    }
-
-
-def judge_session(
-    measured: Mapping[str, Any], derived: Mapping[str, Any] | None
-) -> Verdict:
-    """Whether one session's samples may be used at all."""
-    if measured["exit_status"] is None:
-        return _verdict("not-run", Reason.TIMEOUT, "the session did not end in time")
-    if derived is None:
-        return _verdict(
-            "not-run",
-            Reason.PROCESS_FAILED,
-            f"exit status {measured['exit_status']}: {measured['last_words']}",
-        )
-    facts = measured["facts"]
-    if wrong := {k: v for k, v in facts["failed_elements"].items() if v}:
-        worst = ", ".join(f"{role} {count}" for role, count in sorted(wrong.items()))
-        return _verdict(
-            "fail",
-            Reason.TIMED_OUTPUT_WRONG,
-            f"elements outside tolerance after timing: {worst}",
-        )
-    if facts["expired_blocks"]:
-        return _verdict(
-            "inconclusive",
-            Reason.HELD_QUEUE_EXPIRED,
-            f"the hold gave up in {facts['expired_blocks']} blocks",
-        )
-    if bad := [r for r in derived["throttle_reasons"] if r in THROTTLING]:
-        return _verdict(
-            "inconclusive", Reason.THROTTLED, f"device slowed: {', '.join(bad)}"
-        )
-    if (derived["compute_processes"] or 0) > 1:
-        return _verdict(
-            "inconclusive",
-            Reason.COMPETING_WORK,
-            f"{derived['compute_processes']:.0f} compute processes on the device, "
-            "expected 1",
-        )
-    return Verdict.passed(
-        f"{facts['checked_slots']} slots checked after timing, none wrong"
-    )
-
-
 def judge(derived: Mapping[str, Any], margin: float) -> Verdict:
     """Whether the sessions together decide."""
     sessions = derived["sessions"]
     for number, session in enumerate(sessions, start=1):
         if session["null_outcome"] in ("faster", "slower"):
-            return _verdict(
-                "inconclusive",
+            return Verdict.inconclusive(
                 Reason.NULL_DIFFERS,
                 f"session {number}: baseline against itself is "
                 f"{session['null_outcome']}",
             )
     found = [session["outcome"] for session in sessions]
     if len(set(found)) > 1:
-        return _verdict(
-            "inconclusive",
+        return Verdict.inconclusive(
             Reason.SESSIONS_DISAGREE,
             f"sessions say {', '.join(found)}; speedup "
             f"{derived['session_speedup_min']:.4g} to "
             f"{derived['session_speedup_max']:.4g}",
         )
     if derived["outcome"] == "inconclusive":
-        return _verdict(
-            "inconclusive",
+        return Verdict.inconclusive(
             Reason.INTERVAL_TOO_WIDE,
             f"speedup [{derived['speedup_lower']:.4g}, {derived['speedup_upper']:.4g}] "
             f"reaches both sides of the margin {margin:g}",
@@ -362,7 +174,3 @@ def judge(derived: Mapping[str, Any], margin: float) -> Verdict:
         f"{derived['outcome']} in {len(found)} sessions, speedup "
         f"[{derived['speedup_lower']:.4g}, {derived['speedup_upper']:.4g}]"
     )
-
-
-def _verdict(status: Any, reason: Reason, message: str) -> Verdict:
-    return Verdict(status=status, reason=reason, message=message)

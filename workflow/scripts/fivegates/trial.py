@@ -2,15 +2,17 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-
-from fivegates.arm import Role
+from fivegates.arm import Argument, Launch, Role
 from fivegates.claim import Claim, cases, elements, launch
-from fivegates.contract import DTYPES, Case, Operation
+from fivegates.contract import DTYPES, Arrays, Case, Operation
 from fivegates.job import CaseJob, Job
-from fivegates.reference import Comparison
 
 BINARY = "kernel"
+CONTROL_ELEMENTS = 250
+CONTROL_THREADS = 256
+TIMED_SEED = 7
+
+ValueSet = tuple[Arrays, Arrays]
 
 
 def job(
@@ -57,16 +59,34 @@ def one_case_of_each_size(claim: Claim, operation: Operation) -> tuple[Case, ...
     return tuple(case for case in cases(claim, operation) if case in first.values())
 
 
-def never_written(expected: np.ndarray) -> Comparison:
-    """The comparison for an output that no launch wrote: every element is poison."""
-    return Comparison(
-        elements=expected.size,
-        failures=expected.size,
-        unwritten=expected.size,
-        nonfinite=expected.size,
-        max_abs_error=None,
-        max_rel_error=None,
-        first_failure=0 if expected.size else None,
-        actual=None,
-        expected=float(expected.flat[0]) if expected.size else None,
+def control_job(symbol: str, *, poison: bool) -> Job:
+    """One block on one exact output: every control is `(float* y, size_t n)`."""
+    launch = Launch(
+        grid=(1, 1, 1),
+        block=(CONTROL_THREADS, 1, 1),
+        dynamic_shared_bytes=0,
+        arguments=(
+            Argument(kind="buffer", name="y", value=None),
+            Argument(kind="scalar", name="uint64", value=CONTROL_ELEMENTS),
+        ),
     )
+    case = CaseJob(
+        index=0,
+        launches=1,
+        poison=poison,
+        launch=launch,
+        inputs={},
+        outputs={"y": 4 * CONTROL_ELEMENTS},
+    )
+    return Job(binary=BINARY, entry=symbol, cases=(case,))
+
+
+def timed_values(claim: Claim, operation: Operation, slots: int) -> list[ValueSet]:
+    """Inputs and expected outputs to time with: one set more than there are slots."""
+    sizes = claim.workload.sizes
+    generator = operation.cases(sizes)[0].generator
+    values = []
+    for seed in range(TIMED_SEED, TIMED_SEED + slots + 1):
+        inputs = operation.inputs(Case(generator=generator, seed=seed, sizes=sizes))
+        values.append((inputs, operation.oracle(inputs, sizes)))
+    return values

@@ -10,11 +10,12 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from fivegates.archive import load_evidence
 from fivegates.arm import ROLES
-from fivegates.derivation import Context, barred, derive, predecessors
+from fivegates.derivation import Context, barred, derive
 from fivegates.errors import ArtifactError, EvidenceError
-from fivegates.evidence import load_evidence
-from fivegates.receipt import Evidence, build
+from fivegates.evidence import Evidence, predecessors
+from fivegates.receipt import build
 from fivegates.record import Artifact, Record, gate_of
 from fivegates.rounding import differences
 from fivegates.schema import check

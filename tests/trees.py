@@ -11,9 +11,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from fivegates.archive import load_evidence
 from fivegates.arm import ROLES
-from fivegates.evidence import load_evidence
-from fivegates.receipt import Evidence, build, record_names
+from fivegates.evidence import Evidence, record_names
+from fivegates.receipt import build
 from fivegates.record import Artifact
 from fivegates.store import Store, canonical, describe, sha256
 from fivegates.verify import Verification, verify

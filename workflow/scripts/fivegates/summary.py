@@ -1,0 +1,76 @@
+"""The block that people read: in the receipt, from `verify`, and in the README."""
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from fivegates.arm import ROLES
+from fivegates.conclusion import excused
+from fivegates.evidence import Evidence
+from fivegates.record import Verdict
+from fivegates.sanitizer import TOOLS
+
+
+def summary(evidence: Evidence, receipt: Mapping[str, Any]) -> list[str]:
+    """The block that people read, a line a gate."""
+    verdict = receipt["verdict"]
+    refused = verdict["status"] == "refused"
+    standing = "" if refused else f"{receipt['status']}; "
+    return [
+        f"{'claim':<10} {evidence.claim.name}  {evidence.claim.sentence}",
+        *_gate_lines(evidence, refused=refused),
+        f"{'verdict':<10} {verdict['status']:<12} {standing}{verdict['message']}",
+    ]
+
+
+def _gate_lines(evidence: Evidence, refused: bool) -> Iterator[str]:
+    records = evidence.records
+    for gate, chosen in (
+        ("reference", [n for n in records if n.endswith(("/build", "/reference"))]),
+        ("sanitizer", [n for n in records if "sanitizer/" in n or "control/" in n]),
+        ("timing", [n for n in records if n.startswith("timing")]),
+        ("roofline", ["roofline"]),
+    ):
+        verdicts = {name: records[name].verdict for name in chosen}
+        exempt = {n for n, v in verdicts.items() if excused(evidence.backend, n, v)}
+        judged = {n: v for n, v in verdicts.items() if n not in exempt} or verdicts
+        name, verdict = _leading(judged)
+        if verdict.status != "pass":
+            text = verdict.message if name == gate else f"{name}: {verdict.message}"
+        elif refused and gate in ("timing", "roofline"):
+            text = "not shown: the claim is refused"
+        else:
+            text = _passed(evidence, gate, exempt)
+        yield f"{gate:<10} {verdict.status:<12} {text}"
+
+
+def _leading(verdicts: Mapping[str, Verdict]) -> tuple[str, Verdict]:
+    """The verdict that decides a gate: a failure before what could not be decided."""
+    order = ("fail", "inconclusive", "not-run", "pass")
+    return min(verdicts.items(), key=lambda item: order.index(item[1].status))
+
+
+def _passed(evidence: Evidence, gate: str, exempt: Collection[str]) -> str:
+    records = evidence.records
+    if gate == "reference":
+        derived = [records[f"{role}/reference"].derived for role in ROLES]
+        errors = [d["max_rel_error"] for d in derived if d["max_rel_error"] is not None]
+        return (
+            f"{sum(d['cases'] for d in derived)} cases, "
+            f"{sum(d['launches'] for d in derived)} launches, 0 failures, "
+            f"max |y-r|/|r| {max(errors, default=0.0):.2g}"
+        )
+    if gate == "sanitizer":
+        ran = [tool for tool in TOOLS if f"control/{tool}" not in exempt]
+        missing = [tool for tool in TOOLS if tool not in ran]
+        clean = ", ".join(f"{tool} 0 errors" for tool in ran) + "; controls caught"
+        return f"{clean}; {', '.join(missing)} not-run" if missing else clean
+    if gate == "timing":
+        timing, policy = records["timing"].derived, evidence.claim.policy.timing
+        return (
+            f"{policy.sessions} sessions x {policy.rounds} rounds x 4 blocks x "
+            f"{policy.samples} samples; {timing['baseline_median_us']:.3f} us -> "
+            f"{timing['candidate_median_us']:.3f} us; speedup "
+            f"{timing['round_speedup_median']:.4g} "
+            f"[{timing['speedup_lower']:.4g}, {timing['speedup_upper']:.4g}]"
+        )
+    return records[gate].verdict.message
