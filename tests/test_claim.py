@@ -4,7 +4,7 @@ from fivegates import claim as claims
 from fivegates.claim import (
     cases,
     require_bound,
-    require_memory,
+    require_capacity,
     required_bytes,
     rotation_slots,
     slot_bytes,
@@ -115,13 +115,27 @@ def test_memory_is_refused_before_any_of_it_is_asked_for(freeze, document, triad
     document["workload"]["sizes"] = {"n": 10**12}
     huge = freeze(document)
     with pytest.raises(ClaimError) as error:
-        require_memory(huge, triad, l2_bytes=H200_L2, memory_bytes=150 * 10**9)
+        require_capacity(huge, triad, l2_bytes=H200_L2, memory_bytes=150 * 10**9)
     needed = required_bytes(huge, triad, H200_L2)
     assert needed == 2 * 12 * 10**12 + 3 * 20 * 10**12
     assert str(error.value) == (
         f"workload.sizes is n=1000000000000: needs {needed} bytes of memory, "
         "expected at most 150000000000"
     )
+
+
+def test_buffers_too_small_to_rotate_are_refused(freeze, document, triad):
+    document["workload"]["sizes"] = {"n": 1003}
+    small = freeze(document)
+    with pytest.raises(ClaimError) as error:
+        require_capacity(small, triad, l2_bytes=H200_L2, memory_bytes=10**12)
+    assert str(error.value) == (
+        "workload.cache_regime is 'buffer-rotated': 10456 slots exceed twice the L2 of "
+        "62914560 bytes, expected at most 256. Rotate larger sizes or claim "
+        "'same-buffer'"
+    )
+    document["workload"]["cache_regime"] = "same-buffer"
+    require_capacity(freeze(document), triad, l2_bytes=H200_L2, memory_bytes=10**12)
 
 
 def test_role_names_are_the_only_arms(claim):

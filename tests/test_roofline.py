@@ -68,6 +68,14 @@ def test_same_buffer_may_be_served_by_the_cache(judged):
     assert verdict.status == "pass"
 
 
+def test_bus_that_is_not_reported_bounds_nothing(freeze, document):
+    known = {"probes": probes(), "timing": timing()}
+    derived = derive(declared=declared(), nominal_gb_s=None, **known)
+    assert derived["candidate_of_nominal_ratio"] is None
+    verdict = judge(claim=freeze(document), derived=derived, **known)
+    assert verdict.message.endswith("GB/s copied and an unreported bus")
+
+
 @pytest.mark.parametrize("role", ["baseline", "candidate"])
 def test_time_under_an_empty_kernel_is_refused(judged, role):
     _, verdict = judged(timing(**{role: 0.9}), useful_bytes=12)

@@ -4,8 +4,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from fivegates.errors import ArtifactError
 from fivegates.archive import load_evidence
+from fivegates.errors import ArtifactError
 from fivegates.gate import guarded, now
 from fivegates.receipt import build
 from fivegates.record import Artifact

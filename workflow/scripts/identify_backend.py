@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from fivegates import operations
-from fivegates.claim import Claim, require_memory
+from fivegates.claim import Claim, require_capacity
 from fivegates.errors import ArtifactError, ClaimError
 from fivegates.gate import ROOT, guarded
 from fivegates.machine import identify, memory_bytes
@@ -30,7 +30,7 @@ def main(argv: list[str] | None = None) -> int:
     backend = identify(args.backend)
     device = backend.device
     try:
-        require_memory(
+        require_capacity(
             claim,
             operations.load(ROOT, claim.operation),
             l2_bytes=0 if device is None else device.l2_bytes,

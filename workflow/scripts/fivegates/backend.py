@@ -22,7 +22,7 @@ class Device:
     memory_bytes: int
     free_bytes: int
     memory_bus_bits: int
-    memory_clock_mhz: int
+    memory_clock_mhz: int | None
     multiprocessors: int
     power_limit_w: float | None
 
@@ -32,8 +32,13 @@ class Device:
         return f"sm_{self.compute_capability.replace('.', '')}"
 
     @property
-    def nominal_gb_s(self) -> float:
-        """Peak of the memory bus: two transfers a clock over its width, in 1e9 B/s."""
+    def nominal_gb_s(self) -> float | None:
+        """Peak of the memory bus: two transfers a clock over its width, in 1e9 B/s.
+
+        None where the device does not report its clock or width.
+        """
+        if not (self.memory_clock_mhz and self.memory_bus_bits):
+            return None
         return 2 * self.memory_clock_mhz * 1e6 * self.memory_bus_bits / 8 / 1e9
 
 

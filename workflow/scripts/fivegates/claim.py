@@ -17,6 +17,8 @@ CLAIM_SCHEMA = "fivegates:frozen_claim/v1"
 
 CacheRegime = Literal["same-buffer", "buffer-rotated"]
 ROTATION_SLOTS_MINIMUM = 2
+# A graph holds whole rotations, and all that is queued must fit the launch queue.
+ROTATION_SLOTS_MAXIMUM = 256
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -218,10 +220,17 @@ def required_bytes(claim: Claim, operation: Operation, l2_bytes: int) -> int:
     return slots * one + (slots + 1) * (one + expected)
 
 
-def require_memory(
+def require_capacity(
     claim: Claim, operation: Operation, *, l2_bytes: int, memory_bytes: int
 ) -> None:
-    """ClaimError when the timed sizes need more memory than the machine has."""
+    """ClaimError when the timed sizes are too large, or too small to be rotated."""
+    slots = rotation_slots(claim, operation, l2_bytes)
+    if slots > ROTATION_SLOTS_MAXIMUM:
+        raise ClaimError(
+            f"workload.cache_regime is 'buffer-rotated': {slots} slots exceed twice "
+            f"the L2 of {l2_bytes} bytes, expected at most {ROTATION_SLOTS_MAXIMUM}. "
+            "Rotate larger sizes or claim 'same-buffer'"
+        )
     needed = required_bytes(claim, operation, l2_bytes)
     if needed > memory_bytes:
         sizes = ", ".join(f"{k}={v}" for k, v in sorted(claim.workload.sizes.items()))

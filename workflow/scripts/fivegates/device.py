@@ -75,8 +75,8 @@ def identify() -> Device:
             memory_bytes=memory_bytes,
             free_bytes=free_bytes,
             memory_bus_bits=attributes["GlobalMemoryBusWidth"],
-            memory_clock_mhz=pynvml.nvmlDeviceGetMaxClockInfo(
-                handle, pynvml.NVML_CLOCK_MEM
+            memory_clock_mhz=_maybe(
+                lambda: pynvml.nvmlDeviceGetMaxClockInfo(handle, pynvml.NVML_CLOCK_MEM)
             ),
             multiprocessors=attributes["MultiProcessorCount"],
             power_limit_w=_maybe(

@@ -22,7 +22,7 @@ def derive(
     declared: Mapping[str, Any],
     probes: Sequence[Mapping[str, Any]],
     timing: Mapping[str, Any],
-    nominal_gb_s: float,
+    nominal_gb_s: float | None,
 ) -> dict[str, Any]:
     """Bandwidths in 1e9 bytes/s and their ratios. The larger probe is the ceiling."""
     medians = [float(np.median(probe["elapsed_us"])) for probe in probes]
@@ -37,15 +37,19 @@ def derive(
         "copy_gb_s": copy,
         "nominal_gb_s": nominal_gb_s,
         "copy_doubling_ratio": medians[-1] / medians[0] / scale,
-        "copy_of_nominal_ratio": copy / nominal_gb_s,
+        "copy_of_nominal_ratio": _ratio(copy, nominal_gb_s),
         "baseline_useful_gb_s": useful["baseline"],
         "candidate_useful_gb_s": useful["candidate"],
         "baseline_of_copy_ratio": useful["baseline"] / copy,
         "candidate_of_copy_ratio": useful["candidate"] / copy,
-        "baseline_of_nominal_ratio": useful["baseline"] / nominal_gb_s,
-        "candidate_of_nominal_ratio": useful["candidate"] / nominal_gb_s,
+        "baseline_of_nominal_ratio": _ratio(useful["baseline"], nominal_gb_s),
+        "candidate_of_nominal_ratio": _ratio(useful["candidate"], nominal_gb_s),
         "intensity_flop_per_byte": declared["flops"] / declared["useful_bytes"],
     }
+
+
+def _ratio(value: float, ceiling: float | None) -> float | None:
+    return None if ceiling is None else value / ceiling
 
 
 def judge(
@@ -67,10 +71,11 @@ def judge(
     for role in ROLES:
         if refusal := _impossible(role, claim, timing, derived):
             return refusal
+    nominal = derived["nominal_gb_s"]
+    bus = "an unreported bus" if nominal is None else f"{nominal:.4g} GB/s nominal"
     return Verdict.passed(
         f"{derived['candidate_useful_gb_s']:.4g} GB/s useful of "
-        f"{derived['copy_gb_s']:.4g} GB/s copied and "
-        f"{derived['nominal_gb_s']:.4g} GB/s nominal"
+        f"{derived['copy_gb_s']:.4g} GB/s copied and {bus}"
     )
 
 
@@ -85,7 +90,7 @@ def _impossible(
         )
     useful, nominal = derived[f"{role}_useful_gb_s"], derived["nominal_gb_s"]
     rotated = claim.workload.cache_regime == "buffer-rotated"
-    if rotated and useful > nominal:
+    if rotated and nominal is not None and useful > nominal:
         return Verdict.fail(
             Reason.ABOVE_ROOF,
             f"{role} moves {useful:.4g} GB/s of useful bytes, above the "
