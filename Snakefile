@@ -1,5 +1,6 @@
 """fivegates: a speedup claim goes through five gates and ends in a receipt."""
 
+import shlex
 import sys
 from pathlib import Path
 from snakemake.utils import min_version
@@ -16,7 +17,10 @@ container: "docker://quay.io/jupyter/scipy-notebook:python-3.11"
 
 # Strict mode again, as a prefix replaces Snakemake's own; and an environment that is
 # not activated still runs its own Python.
-shell.prefix(f"set -euo pipefail; PATH={Path(sys.executable).parent}:$PATH; ")
+BIN = shlex.quote(str(Path(sys.executable).parent))
+shell.prefix(
+    f"set -euo pipefail; PATH={BIN.replace('{', '{{').replace('}', '}}')}:$PATH; "
+)
 
 
 include: "workflow/rules/common.smk"

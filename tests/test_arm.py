@@ -73,6 +73,30 @@ def test_empty_case_launches_no_block():
             "with + - * // %, ceil_div, min, max (sizes: n)",
         ),
         (
+            {"block": [1, 1, 65]},
+            "candidate.block is ['1', '1', '65'], expected extents of at least 1, the "
+            "third at most 64",
+        ),
+        (
+            {"block": [-1, -32]},
+            "candidate.block is ['-1', '-32'], expected extents of at least 1, the "
+            "third at most 64",
+        ),
+        (
+            {"arguments": ["int32 alpha"]},
+            "candidate.arguments[0] is 'int32 alpha': 1.25, expected an integer from "
+            "-2147483648 to 2147483647",
+        ),
+        (
+            {"arguments": ["uint32 n + 4294967296"]},
+            "candidate.arguments[0] is 'uint32 n + 4294967296': 4294967553, "
+            "expected an integer from 0 to 4294967295",
+        ),
+        (
+            {"dynamic_shared_bytes": "-4"},
+            "candidate.dynamic_shared_bytes is '-4': -4 bytes, expected at least 0",
+        ),
+        (
             {"dynamic_shared_bytes": "4 * k"},
             "candidate.dynamic_shared_bytes is '4 * k', expected an integer expression "
             "of sizes with + - * // %, ceil_div, min, max (sizes: n)",

@@ -24,6 +24,24 @@ def without(key):
 
 BAD = [
     (
+        lambda d: d["workload"]["sizes"].update(n=1003.0),
+        "workload.sizes.n is 1003.0 (float), expected a positive integer element count",
+    ),
+    (
+        lambda d: d.update(margin=float("nan")),
+        "margin is nan (float), expected a ratio between 0 and 1, such as 0.01",
+    ),
+    (
+        lambda d: d.update(claim="faster\nverdict    supported"),
+        "claim is 'faster\\nverdict    supported' (str), "
+        "expected a sentence that can be proved wrong, on one line",
+    ),
+    (
+        lambda d: d["candidate"].update(options=["-I/elsewhere"]),
+        "candidate.options[0] is '-I/elsewhere' (str), expected a compiler option that "
+        "starts with - and adds no include path",
+    ),
+    (
         without("margin"),
         "margin is missing, expected a ratio between 0 and 1, such as 0.01",
     ),
@@ -149,3 +167,24 @@ def test_yaml_that_cannot_be_read_is_one_line(root, tmp_path, policy, capsys):
     assert script(path, tmp_path / "claim.json", policy) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"{path}: not YAML: while parsing a flow sequence")
+
+
+def test_key_that_is_written_twice_is_one_line(root, tmp_path, policy, capsys):
+    path = tmp_path / "bad.yaml"
+    path.write_text("margin: 0.01\nmargin: 0.5\n")
+    assert script(path, tmp_path / "claim.json", policy) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"{path}: not YAML: key 'margin' is written twice")
+
+
+def test_claim_may_not_be_named_as_the_store(root, document, policy):
+    with pytest.raises(ClaimError, match="'store'"):
+        freeze_claim.freeze("config/claims/store.yaml", document, policy)
+
+
+def test_policy_is_refused_under_its_own_name(root, document, policy):
+    policy["timing"]["sessions"] = 3.0
+    assert refusal(document, policy) == (
+        "config/config.yaml: policy.timing.sessions is 3.0 (float), "
+        "expected an integer from 1 to 99"
+    )

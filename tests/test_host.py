@@ -5,9 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fivegates.backend import Backend
+from fivegates.building import build
 from fivegates.checked_run import checker
 from fivegates.claim import cases
-from fivegates.constructs import unsupported
+from fivegates.constructs import foreign_include, unsupported
 from fivegates.contract import Case
 from fivegates.errors import ClaimError, ToolError
 from fivegates.exercise import exercise, prepare, read_outputs
@@ -188,6 +190,62 @@ def test_entry_that_does_not_exist_is_one_error():
         "__global__ function of that name: /entry:1:18: error: 'triad_vec5' was not "
         "declared in this scope; did you mean 'triad_vec4'?"
     )
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ('#include "a.cuh"\n', '#include "a.cuh" at line 1'),
+        ("\n # include </tmp/a.cuh>", "# include </tmp/a.cuh> at line 2"),
+        ("#include <../a.cuh>", "#include <../a.cuh> at line 1"),
+        ("#include HEADER", "#include HEADER at line 1"),
+        ("#include <cuda_fp16.h>\n#include <cooperative_groups/reduce.h>", None),
+        ('// #include "a.cuh"', None),
+    ],
+)
+def test_arm_is_one_file(source, found):
+    assert foreign_include(source) == found
+
+
+def test_include_of_a_file_that_nobody_pins_is_refused(claim):
+    host = Backend(kind="host", device=None, platform="Linux", packages={})
+    with pytest.raises(ClaimError) as error:
+        build(host, '#include "b.cuh"\n', name="k/a.cu", entry="own", options=[])
+    assert str(error.value) == (
+        'k/a.cu: #include "b.cuh" at line 1, '
+        "expected one file with <...> headers of the toolkit"
+    )
+
+
+def test_device_function_is_no_entry():
+    host = Backend(kind="host", device=None, platform="Linux", packages={})
+    text = "__device__ void helper(float* y) {}\n__global__ void own(float* y) {}"
+    with pytest.raises(ClaimError) as error:
+        build(host, text, name="k/a.cu", entry="helper", options=[])
+    assert str(error.value) == (
+        "k/a.cu: 'helper' is a __device__ function, expected a __global__ one"
+    )
+
+
+def test_macros_of_the_claim_select_the_same_code_as_on_a_device():
+    host = Backend(kind="host", device=None, platform="Linux", packages={})
+    text = "#ifndef WIDE\n#error narrow\n#endif\n__global__ void own(float* y) {}"
+    with pytest.raises(ClaimError, match="error narrow"):
+        build(host, text, name="k/a.cu", entry="own", options=["--std=c++17"])
+    assert build(host, text, name="k/a.cu", entry="own", options=["-DWIDE=1"]).binaries
+
+
+def test_overrun_that_breaks_no_allocator_is_left_to_gate_2(own):
+    """n = 2 mod 4: the store behind the end would hit what malloc keeps there."""
+    body = "size_t i = size_t(blockIdx.x) * blockDim.x + threadIdx.x;"
+    found = own(body + "if (i <= n) y[i] = x[i];", sizes=(1002, 1003, 254))
+    assert [case.error for case in found.cases] == [None, None, None]
+
+
+def test_process_that_dies_behind_its_last_answer_costs_that_case(own):
+    body = "static struct S { ~S() { __builtin_trap(); } } s;" + INDEX + "y[i] = 1;"
+    found = own(body, sizes=(255, 257))
+    assert [c.error for c in found.cases][-1] is not None
 
 
 def test_template_is_an_entry():

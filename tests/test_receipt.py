@@ -9,7 +9,6 @@ from fivegates.evidence import record_names
 from fivegates.receipt import (
     PROVENANCE,
     build,
-    kind_of,
 )
 from fivegates.record import Reason, Verdict
 from fivegates.schema import check
@@ -77,6 +76,13 @@ def receipt(name):
 @pytest.fixture(scope="module")
 def supported():
     return evidence_of(RECEIPTS / SUPPORTED)
+
+
+def kind_of(path):
+    """How the value at a path came about: the longest path of the marks counts."""
+    parts = path.split(".")
+    prefixes = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
+    return next((PROVENANCE[p] for p in prefixes if p in PROVENANCE), None)
 
 
 def leaves(value, path=""):

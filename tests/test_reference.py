@@ -6,6 +6,7 @@ from hypothesis.extra.numpy import arrays
 
 from fivegates.claim import Tolerance
 from fivegates.contract import Case
+from fivegates.errors import ClaimError
 from fivegates.job import CaseReport
 from fivegates.record import Reason
 from fivegates.reference import (
@@ -87,8 +88,25 @@ def test_tolerance_that_accepts_zeros_is_named():
     assert accepted_impostors(small, loose) == (
         "zeros for y",
         "mean for y",
+        "half-written for y",
         "shifted for y",
+        "scaled for y",
     )
+
+
+def test_few_extreme_values_do_not_speak_for_all_the_others(triad):
+    """The planted 1e10 is refused by any tolerance; what of the rest?"""
+    case = Case(generator="lab", seed=7, sizes={"n": 4099})
+    expected = triad.oracle(triad.inputs(case), case.sizes)
+    for loose in (Tolerance(atol=1e9, rtol=0.0), Tolerance(atol=0.0, rtol=0.99)):
+        assert accepted_impostors(expected, loose) != ()
+
+
+@pytest.mark.parametrize("right", [np.nan, np.inf])
+def test_oracle_that_is_not_finite_is_refused(right):
+    """A comparison that lets NaN equal NaN would be a defect of ours."""
+    with pytest.raises(ClaimError, match="oracle is not finite"):
+        compare(np.array([right]), np.array([right]), TOLERANCE)
 
 
 def test_constant_output_is_no_impostor_of_itself():

@@ -58,8 +58,7 @@ def test_rotated_time_above_the_bus_is_refused(judged):
     _, verdict = judged(timing(candidate=2.2))
     assert (verdict.status, verdict.reason) == ("fail", Reason.ABOVE_ROOF)
     assert verdict.message == (
-        "candidate moves 5455 GB/s of useful bytes, above the 4814 GB/s of the memory "
-        "bus"
+        "candidate moves more useful bytes than the memory bus can"
     )
 
 
@@ -80,7 +79,7 @@ def test_bus_that_is_not_reported_bounds_nothing(freeze, document):
 def test_time_under_an_empty_kernel_is_refused(judged, role):
     _, verdict = judged(timing(**{role: 0.9}), useful_bytes=12)
     assert (verdict.status, verdict.reason) == ("fail", Reason.BELOW_FLOOR)
-    assert verdict.message == f"{role} takes 0.9 us, an empty kernel 1 us"
+    assert verdict.message == f"{role} takes less time than an empty kernel"
 
 
 def test_time_at_the_floor_within_the_margin_is_possible(judged):

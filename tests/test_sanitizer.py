@@ -234,6 +234,13 @@ def test_control_that_is_not_caught_stops_the_gate(version, name):
     assert (verdict.status, verdict.reason) == ("not-run", Reason.CONTROL_NOT_CAUGHT)
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("change", [{"exit_status": 0}, {"text": ""}])
+def test_control_needs_sources_that_agree(version, change):
+    run, derived = control_run(version, "memcheck-control", **change)
+    assert decide_control([run], derived).reason == Reason.CONTROL_NOT_CAUGHT
+
+
 def test_tool_that_did_not_end_is_not_run():
     run = {"name": "memcheck", "exit_status": None}
     assert derive("cuda", "memcheck", [run], {}) == []

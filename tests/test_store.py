@@ -53,6 +53,17 @@ def test_nonfinite_number_is_never_written(value):
             "r.json: not JSON: Expecting ',' delimiter: line 1 column 12 (char 11)",
         ),
         ("", "r.json: not JSON: Expecting value: line 1 column 1 (char 0)"),
+        (
+            '{"a": "\\ud800"}',
+            "r.json: not JSON: 'utf-8' codec can't encode character '\\ud800' in "
+            "position 10: surrogates not allowed",
+        ),
+        (
+            '{"a": ' + "9" * 5000 + "}",
+            "r.json: not JSON: Exceeds the limit (4300 digits) for integer string "
+            "conversion: value has 5000 digits; use sys.set_int_max_str_digits() to "
+            "increase the limit",
+        ),
     ],
 )
 def test_reader_refuses_what_no_writer_may_write(text, message):

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from fivegates.cli import main
+from fivegates.errors import EvidenceError
 from fivegates.store import canonical
 from fivegates.verify import verify
 from trees import (
@@ -244,7 +245,7 @@ FORGED = {
         SUPPORTED,
         "timing/s03.json",
         swapped_binaries,
-        f"timing/s03: ran binary {'0' * 64} as candidate, expected one of ",
+        f"timing/s03: ran binary {'0' * 64} as candidate, expected ",
     ),
     "failure overlooked": (
         SUPPORTED,
@@ -299,6 +300,124 @@ FORGED = {
         },
         "timing/s01.json: was not given baseline/sanitizer/memcheck",
     ),
+    "source left out": (
+        SUPPORTED,
+        "candidate/reference.json",
+        lambda d: {
+            **d,
+            "inputs": [i for i in d["inputs"] if "source" not in i["name"]],
+        },
+        "candidate/reference.json: was not given candidate/source",
+    ),
+    "arm left out": (
+        SUPPORTED,
+        "timing.json",
+        edit("subject", value={}),
+        "timing.json: subject is [], expected ('baseline', 'candidate')",
+    ),
+    "arms exchanged": (
+        SUPPORTED,
+        "candidate/source.json",
+        edit("role", value="baseline"),
+        "candidate/source.json: role is 'baseline', expected 'candidate'",
+    ),
+    "contract left out": (
+        SUPPORTED,
+        "candidate/source.json",
+        lambda d: {**d, "files": d["files"][:1]},
+        "candidate/source.json: files are ['kernels/triad/vec4.cu'], expected ",
+    ),
+    "no case": (
+        SUPPORTED,
+        "candidate/reference.json",
+        edit("result", "measured", "cases", value=[]),
+        "reference: no case has the timed sizes, expected one",
+    ),
+    "one launch": (
+        SUPPORTED,
+        "candidate/reference.json",
+        edit("result", "measured", "cases", 5, "launches", value=1),
+        "reference: n=1000003, seed=7, lab: 1 launches, expected 10",
+    ),
+    "another device timed": (
+        SUPPORTED,
+        "timing/s02.json",
+        edit("result", "measured", "facts", "gpu_uuid", value="GPU-another"),
+        "s02: measured on GPU-another, expected GPU-",
+    ),
+    "no slot checked": (
+        SUPPORTED,
+        "timing/s02.json",
+        edit("result", "measured", "facts", "checked_slots", value=0),
+        "s02: checked_slots is 0, expected 1536",
+    ),
+    "an arm not checked": (
+        SUPPORTED,
+        "timing/s02.json",
+        edit("result", "measured", "facts", "failed_elements", value={}),
+        "s02: failed_elements is {}, expected ",
+    ),
+    "not warm": (
+        SUPPORTED,
+        "timing/s02.json",
+        edit("result", "measured", "facts", "warmup_launches", value=3),
+        "s02: warmup_launches is 3, expected at least 24",
+    ),
+    "not rotated": (
+        SUPPORTED,
+        "timing/s02.json",
+        edit("result", "measured", "facts", "working_set_bytes", value=12),
+        "s02: working_set_bytes is 12, expected at least ",
+    ),
+    "one session three times": (
+        SUPPORTED,
+        "timing/s02.raw/samples.csv",
+        lambda _: (
+            RECEIPTS / SUPPORTED / SUPPORTED / "timing/s01.raw/samples.csv"
+        ).read_bytes(),
+        "timing: two sessions have the same samples.csv",
+    ),
+    "session before its gates": (
+        SUPPORTED,
+        "timing/s01.json",
+        edit("run", "started_at", value="2020-01-01T00:00:00.000Z"),
+        "timing/s01: started 2020-01-01T00:00:00.000Z, finished ",
+    ),
+    "nothing launched": (
+        SUPPORTED,
+        "candidate/sanitizer/racecheck.json",
+        edit("result", "measured", "runs", 0, "launches", value=0),
+        "sanitizer racecheck: no launch was checked",
+    ),
+    "tool not run": (
+        SUPPORTED,
+        "candidate/sanitizer/racecheck.json",
+        edit("result", "measured", "runs", 0, "command", value=["true"]),
+        "sanitizer racecheck: command is true, expected compute-sanitizer --tool",
+    ),
+    "second run hidden": (
+        SUPPORTED,
+        "candidate/sanitizer/racecheck.json",
+        lambda d: edit(
+            "result",
+            "measured",
+            "runs",
+            value=d["result"]["measured"]["runs"] * 2,
+        )(d),
+        "sanitizer racecheck: runs are ('racecheck', 'racecheck'), expected ",
+    ),
+    "option not built with": (
+        SUPPORTED,
+        "candidate/build.json",
+        edit("result", "measured", "flags", value=["-lineinfo"]),
+        "candidate/build: built without --std=c++17",
+    ),
+    "harness of nothing": (
+        SUPPORTED,
+        "harness.json",
+        edit("files", value=[]),
+        "harness.json: files is [] (list)",
+    ),
 }
 
 
@@ -306,12 +425,28 @@ FORGED = {
 def test_forger_who_mends_every_digest_is_caught_by_derivation(what, tmp_path):
     name, file, change, message = FORGED[what]
     tree = copied(name, tmp_path)
-    forge(tree, file, change)
+    try:
+        forge(tree, file, change)
+    except EvidenceError as error:
+        # Not even a forger's receipt can be built of it.
+        assert message in str(error)  # noqa: PT017
+        return
     verification = verified(tree)
     assert verification.exit_status == 2
     assert any(message in problem for problem in verification.problems), (
         verification.problems
     )
+
+
+def test_control_made_of_another_tools_logs_is_no_control(tmp_path):
+    tree = copied(SUPPORTED, tmp_path)
+    controls = RECEIPTS / SUPPORTED / SUPPORTED / "control"
+    for kind in ("txt", "xml"):
+        theirs = (controls / f"memcheck.raw/memcheck.{kind}").read_bytes()
+        file = f"control/racecheck.raw/racecheck.{kind}"
+        forge(tree, file, lambda _, data=theirs: data)
+    problems = verified(tree).problems
+    assert any("control/racecheck.json: verdict is" in p for p in problems), problems
 
 
 def test_forging_nothing_leaves_a_valid_tree(tmp_path):

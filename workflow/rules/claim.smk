@@ -28,6 +28,7 @@ rule freeze_claim:
     input:
         harness="results/{claim}/harness.json",
         claim=ancient("config/claims/{claim}.yaml"),
+        contract=contract,
     output:
         "results/{claim}/claim.json",
     log:
@@ -48,6 +49,7 @@ rule identify_backend:
     input:
         claim="results/{claim}/claim.json",
         harness="results/{claim}/harness.json",
+        contract=contract,
     output:
         "results/{claim}/backend.json",
     log:

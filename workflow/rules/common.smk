@@ -9,7 +9,9 @@ validate(config, "../schemas/config.schema.json")
 
 ROLES = ["baseline", "candidate"]
 TOOLS = ["memcheck", "racecheck", "initcheck", "synccheck"]
-SESSIONS = [f"s{n:02d}" for n in range(1, config["policy"]["timing"]["sessions"] + 1)]
+SESSIONS = [
+    f"s{n:02d}" for n in range(1, int(config["policy"]["timing"]["sessions"]) + 1)
+]
 
 HARNESS = ["Snakefile"] + sorted(
     str(path)
@@ -43,12 +45,12 @@ def sanitizer_predecessors(wildcards):
 
 def meaning(path):
     """Digest of what a YAML file says: comments and layout do not count."""
-    text = Path(path).read_text()
+    text = Path(path).read_bytes()
     try:
-        text = json.dumps(yaml.safe_load(text), sort_keys=True, default=str)
-    except yaml.YAMLError:
+        text = json.dumps(yaml.safe_load(text), sort_keys=True, default=str).encode()
+    except (TypeError, ValueError, yaml.YAMLError):
         pass  # freeze_claim says what is wrong with it
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(text).hexdigest()
 
 
 def claim_meaning(wildcards):
@@ -59,12 +61,12 @@ def declared(wildcards, *keys):
     """A value in the YAML of a claim, None where there is no such value."""
     try:
         value = yaml.safe_load(
-            Path(f"config/claims/{wildcards.claim}.yaml").read_text()
+            Path(f"config/claims/{wildcards.claim}.yaml").read_bytes()
         )
         for key in keys:
             value = value[key]
         return value
-    except (OSError, KeyError, TypeError, yaml.YAMLError):
+    except (OSError, KeyError, TypeError, ValueError, yaml.YAMLError):
         return None
 
 

@@ -42,8 +42,6 @@ def main(argv: list[str] | None = None) -> int:
         store.keep(data)
         digests[store.name(path)] = sha256(data)
     evidence = load_evidence(store, folder.name, digests)
-    for artifact in evidence.artifacts:
-        store.load(artifact)
     data = canonical(build(evidence))
     check(parse(data, str(args.output)), "receipt", str(args.output), ArtifactError)
     store.publish(args.output, data)

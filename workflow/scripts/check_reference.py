@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 from fivegates.arm import ROLES, Role
-from fivegates.building import binary_name
+from fivegates.backend import binary_name
 from fivegates.claim import cases
 from fivegates.exercise import compare_outputs, exercise, prepare
 from fivegates.gate import Desk, gate_parser, guarded, open_desk
@@ -23,7 +23,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
 
 def check(desk: Desk, role: Role) -> None:
     operation, claim, build = desk.operation, desk.claim, desk.after[f"{role}/build"]
-    binary = desk.raw(build, binary_name(desk.backend, sanitized=False))
+    binary = desk.raw(build, binary_name(desk.backend.kind, sanitized=False))
     policy, chosen = claim.policy.reference, cases(claim, operation)
     trial = job(
         claim,

@@ -3,7 +3,8 @@
 import argparse
 import sys
 
-from fivegates.building import binary_name, build
+from fivegates.backend import binary_name
+from fivegates.building import build
 from fivegates.checked_run import checker
 from fivegates.gate import ROOT, Desk, gate_parser, guarded, open_desk
 from fivegates.sanitizer import TOOLS, controls
@@ -32,7 +33,7 @@ def run_controls(desk: Desk, tool: str) -> None:
             options=["--std=c++17"],
         )
         job = control_job(built.symbol, poison=check.poison)
-        binary = built.binaries[binary_name(desk.backend, sanitized=True)]
+        binary = built.binaries[binary_name(desk.backend.kind, sanitized=True)]
         measured, logs = check.run(name, job, binary, [{}])
         runs.append(measured)
         raw |= logs

@@ -16,6 +16,20 @@ from fivegates.schema import check
 from fivegates.store import Store, canonical, read_bytes
 
 
+class StrictLoader(yaml.SafeLoader):
+    """YAML in which a key that is written twice is an error."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> Any:
+        """Refuse what PyYAML would let the last one win."""
+        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+        for key in keys:
+            if keys.count(key) > 1:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"key {key!r} is written twice", node.start_mark
+                )
+        return super().construct_mapping(node, deep)
+
+
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--results", type=Path, default=Path("results"))
@@ -27,8 +41,8 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
 
 def load_yaml(path: Path) -> Any:
     try:
-        return yaml.safe_load(read_bytes(path))
-    except yaml.YAMLError as error:
+        return yaml.load(read_bytes(path), StrictLoader)  # noqa: S506 - a SafeLoader
+    except (ValueError, yaml.YAMLError) as error:
         text = " ".join(str(error).split())
         raise ClaimError(f"{path}: not YAML: {text}") from None
 
@@ -36,13 +50,15 @@ def load_yaml(path: Path) -> Any:
 def freeze(name: str, document: Any, policy: Any) -> bytes:
     """The frozen claim; ClaimError, all problems at once, where it cannot be judged."""
     check(document, "claim", name, ClaimError)
+    stem = Path(name).stem
+    config = {"claim": stem, "claims": [stem], "backend": "auto", "policy": policy}
+    check(config, "config", "config/config.yaml", ClaimError)
     frozen = {
         "schema": CLAIM_SCHEMA,
-        "name": Path(name).stem,
+        "name": stem,
         "claim": document,
         "policy": policy,
     }
-    check(frozen, "frozen_claim", name, ClaimError)
     try:
         claim = Claim.from_dict(frozen)
         require_bound(claim, operations.load(ROOT, claim.operation))

@@ -4,7 +4,7 @@ import argparse
 import sys
 
 from fivegates.arm import ROLES, Role
-from fivegates.building import binary_name
+from fivegates.backend import binary_name
 from fivegates.checked_run import checker
 from fivegates.gate import Desk, gate_parser, guarded, open_desk
 from fivegates.sanitizer import TOOLS
@@ -21,7 +21,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
 
 def check(desk: Desk, role: Role, tool: str) -> None:
     operation, claim, build = desk.operation, desk.claim, desk.after[f"{role}/build"]
-    binary = desk.raw(build, binary_name(desk.backend, sanitized=True))
+    binary = desk.raw(build, binary_name(desk.backend.kind, sanitized=True))
     chosen = one_case_of_each_size(claim, operation)
     check = checker(desk.backend.kind, tool, claim.policy.sanitizer)
     trial = job(

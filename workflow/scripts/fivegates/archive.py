@@ -40,6 +40,7 @@ def load_evidence(
         documents[file] = parse(data, name)
         check(documents[file], kind, name, ArtifactError)
         for artifact in (describe(name, data), *_listed(documents[file])):
+            store.load(artifact)
             if artifacts.setdefault(artifact.name, artifact) != artifact:
                 raise ArtifactError(
                     f"{name}: {artifact.name} is {artifact.sha256}, expected "

@@ -1,5 +1,6 @@
 """An arm: one kernel source and a declarative launch. Data only, nothing runs here."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -10,7 +11,15 @@ from fivegates.expression import evaluate
 Role = Literal["baseline", "candidate"]
 ROLES: tuple[Role, ...] = ("baseline", "candidate")
 SCALAR_TYPES = ("int32", "uint32", "int64", "uint64", "float32", "float64")
+RANGES = {
+    f"{sign}int{bits}": (0, 2**bits - 1)
+    if sign
+    else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+    for sign in ("", "u")
+    for bits in (32, 64)
+}
 THREADS_PER_BLOCK_LIMIT = 1024
+BLOCK_DEPTH_LIMIT = 64
 GRID_LIMITS = (2**31 - 1, 65535, 65535)
 
 Extent = tuple[int, int, int]
@@ -83,6 +92,11 @@ def resolve(
             f"{arm.role}.block is {list(arm.block)!r}: {threads} threads, "
             f"expected 1 to {THREADS_PER_BLOCK_LIMIT}"
         )
+    if min(block) < 1 or block[2] > BLOCK_DEPTH_LIMIT:
+        raise ClaimError(
+            f"{arm.role}.block is {list(arm.block)!r}, expected extents of at least 1, "
+            f"the third at most {BLOCK_DEPTH_LIMIT}"
+        )
     grid = _extent(arm, "grid", arm.grid, sizes)
     for extent, limit in zip(grid, GRID_LIMITS, strict=True):
         if not 0 <= extent <= limit:
@@ -90,12 +104,16 @@ def resolve(
                 f"{arm.role}.grid is {list(arm.grid)!r}: {extent} blocks, "
                 f"expected 0 to {limit}"
             )
+    shared = _field(arm, "dynamic_shared_bytes", arm.dynamic_shared_bytes, sizes)
+    if shared < 0:
+        raise ClaimError(
+            f"{arm.role}.dynamic_shared_bytes is {arm.dynamic_shared_bytes!r}: "
+            f"{shared} bytes, expected at least 0"
+        )
     return Launch(
         grid=grid,
         block=block,
-        dynamic_shared_bytes=_field(
-            arm, "dynamic_shared_bytes", arm.dynamic_shared_bytes, sizes
-        ),
+        dynamic_shared_bytes=shared,
         arguments=tuple(
             _argument(arm, index, text, sizes, operands, scalars)
             for index, text in enumerate(arm.arguments)
@@ -138,6 +156,13 @@ def _argument(
             f"({', '.join(operands)}) or '<type> <value>' with a type of "
             f"{', '.join(SCALAR_TYPES)}"
         )
-    if value in scalars:
-        return Argument(kind="scalar", name=kind, value=scalars[value])
-    return Argument(kind="scalar", name=kind, value=_field(arm, field, value, sizes))
+    number = scalars.get(value)
+    if number is None:
+        number = _field(arm, field, value, sizes)
+    low, high = RANGES.get(kind, (-math.inf, math.inf))
+    if kind in RANGES and (number != int(number) or not low <= number <= high):
+        raise ClaimError(
+            f"{arm.role}.{field} is {text!r}: {number}, expected an integer from {low} "
+            f"to {high}"
+        )
+    return Argument(kind="scalar", name=kind, value=number)

@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fivegates.backend import Backend
-from fivegates.constructs import unsupported
+from fivegates.backend import Backend, binary_name
+from fivegates.constructs import foreign_include, only_on_device, unsupported
+from fivegates.errors import ClaimError
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -33,19 +34,20 @@ class Built:
         }
 
 
-def binary_name(backend: Backend, *, sanitized: bool) -> str:
-    """File name of the binary that gate 2 runs, or that all other gates run."""
-    if backend.kind == "cuda":
-        return "kernel.cubin"
-    return "sanitized.bin" if sanitized else "plain.bin"
-
-
 def build(
     backend: Backend, source: str, *, name: str, entry: str, options: Sequence[str]
 ) -> Built:
     """Compile a source; ClaimError when it does not compile or lacks the entry."""
+    if include := foreign_include(source):
+        raise ClaimError(
+            f"{name}: {include}, expected one file with <...> headers of the toolkit"
+        )
+    if only_on_device(source, entry):
+        raise ClaimError(
+            f"{name}: {entry!r} is a __device__ function, expected a __global__ one"
+        )
     if backend.device is None:
-        return _build_for_host(source, name, entry)
+        return _build_for_host(source, name, entry, options)
     from fivegates.launch import compile_source, nvrtc_version
 
     compiled = compile_source(
@@ -56,7 +58,7 @@ def build(
         architecture=backend.device.architecture,
     )
     return Built(
-        binaries={binary_name(backend, sanitized=False): compiled.cubin},
+        binaries={binary_name("cuda", sanitized=False): compiled.cubin},
         symbol=compiled.symbol,
         compiler=f"NVRTC {nvrtc_version()}",
         flags=compiled.flags,
@@ -64,20 +66,28 @@ def build(
     )
 
 
-def _build_for_host(source: str, name: str, entry: str) -> Built:
+def _build_for_host(
+    source: str, name: str, entry: str, options: Sequence[str]
+) -> Built:
     from fivegates.host.build import FLAVOURS, compile_runner, find_compiler, flags
 
     compiler = find_compiler()
+    macros = tuple(option for option in options if option.startswith(("-D", "-U")))
     flavours = FLAVOURS if unsupported(source) is None else ()
     return Built(
         binaries={
             f"{flavour}.bin": compile_runner(
-                compiler, source, name=name, entry=entry, flavour=flavour
+                compiler,
+                source,
+                name=name,
+                entry=entry,
+                flavour=flavour,
+                macros=macros,
             )
             for flavour in flavours
         },
         symbol=entry,
         compiler=compiler.version,
-        flags=flags("sanitized"),
+        flags=(*flags("sanitized"), *macros),
         log="",
     )

@@ -231,6 +231,13 @@ def require_capacity(
             f"the L2 of {l2_bytes} bytes, expected at most {ROTATION_SLOTS_MAXIMUM}. "
             "Rotate larger sizes or claim 'same-buffer'"
         )
+    rotated = claim.workload.cache_regime == "buffer-rotated"
+    working_set = slots * slot_bytes(claim, operation)
+    if rotated and working_set <= 2 * l2_bytes:
+        raise ClaimError(
+            f"workload.rotation_slots is {slots}: a working set of {working_set} "
+            f"bytes, expected more than {2 * l2_bytes}, twice the L2"
+        )
     needed = required_bytes(claim, operation, l2_bytes)
     if needed > memory_bytes:
         sizes = ", ".join(f"{k}={v}" for k, v in sorted(claim.workload.sizes.items()))

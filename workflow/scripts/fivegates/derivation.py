@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from fivegates import reference, roofline, sanitizer, session, timing
-from fivegates.backend import Backend, Device
+from fivegates.arm import ROLES
+from fivegates.backend import Backend, Device, binary_name
 from fivegates.claim import Claim
 from fivegates.constructs import unsupported
 from fivegates.errors import ArtifactError
@@ -52,10 +53,9 @@ def derive(name: str, record: Record, context: Context) -> tuple[Derived, Verdic
     _require_same_binary(name, record, context)
     match name.split("/"):
         case [role, "build"]:
-            return _derive_build(record, context.sources[role], context.backend)
+            return _derive_build(role, record, context)
         case [_, "reference"]:
-            verdict = reference.judge(record.measured, context.claim.tolerance)
-            return reference.derive(record.measured), verdict
+            return _derive_reference(record, context.claim)
         case ["control", tool]:
             runs, found = _runs(tool, record, context)
             return {"runs": found}, sanitizer.decide_control(runs, found)
@@ -73,14 +73,20 @@ def derive(name: str, record: Record, context: Context) -> tuple[Derived, Verdic
 
 def _require_same_binary(name: str, record: Record, context: Context) -> None:
     """What was checked and timed is what was built."""
-    used = dict(record.measured.get("binaries", {}))
-    if digest := record.measured.get("binary_sha256"):
-        used[name.partition("/")[0]] = digest
+    match name.split("/"):
+        case [role, "reference"] | [role, "sanitizer", _]:
+            used = {role: record.measured["binary_sha256"]}
+        case ["timing", _]:
+            used = {role: record.measured["binaries"][role] for role in ROLES}
+        case _:
+            return
+    file = binary_name(context.backend.kind, sanitized="/sanitizer/" in name)
     for role, digest in used.items():
-        built = [item.sha256 for item in context.records[f"{role}/build"].artifacts]
-        if digest not in built:
+        build = context.records[f"{role}/build"]
+        (built,) = (item for item in build.artifacts if item.name.endswith(f"/{file}"))
+        if digest != built.sha256:
             raise ArtifactError(
-                f"{name}: ran binary {digest} as {role}, expected one of {built}"
+                f"{name}: ran binary {digest} as {role}, expected {built.sha256}"
             )
 
 
@@ -94,10 +100,14 @@ def _require_same_device(name: str, gpu_uuid: str, context: Context) -> Device:
 
 
 def _derive_build(
-    record: Record, source: str, backend: Backend
+    role: str, record: Record, context: Context
 ) -> tuple[Derived, Verdict]:
     """A build passes unless the source needs what the host backend lacks."""
-    lacking = unsupported(source) if backend.kind == "host" else None
+    options = context.claim.arms[role].options  # type: ignore[index]
+    host = context.backend.kind == "host"
+    if not host and set(options) - set(record.measured["flags"]):
+        raise ArtifactError(f"{role}/build: built without {', '.join(options)}")
+    lacking = unsupported(context.sources[role]) if host else None
     if lacking is None:
         compiler = record.measured["compiler"]
         return {"unsupported": None}, Verdict.passed(f"compiled by {compiler}")
@@ -106,10 +116,18 @@ def _derive_build(
     )
 
 
+def _derive_reference(record: Record, claim: Claim) -> tuple[Derived, Verdict]:
+    if not record.measured["timed_out"]:
+        reference.require_complete(record.measured, claim)
+    verdict = reference.judge(record.measured, claim.tolerance)
+    return reference.derive(record.measured), verdict
+
+
 def _runs(
     tool: str, record: Record, context: Context
 ) -> tuple[Sequence[Mapping[str, Any]], list[dict[str, Any]]]:
     """The runs of a sanitizer's record, and what their logs say."""
+    sanitizer.require_runs(record.gate, context.backend.kind, tool, record.measured)
     names = [item.name.rpartition("/")[2] for item in record.artifacts]
     logs = {name: context.raw(record, name) for name in names}
     runs = record.measured["runs"]
@@ -151,8 +169,21 @@ def _derive_timing(context: Context) -> tuple[Derived, Verdict]:
         )
         for name in names
     ]
+    _require_distinct_samples(context)
     derived = timing.derive(sessions)
     return derived, timing.judge(derived, claim.margin)
+
+
+def _require_distinct_samples(context: Context) -> None:
+    """Sessions are processes: no two of them write the same samples."""
+    digests = [
+        item.sha256
+        for name, record in context.records.items()
+        for item in record.artifacts
+        if name.startswith("timing/") and item.name.endswith("/samples.csv")
+    ]
+    if len(set(digests)) != len(digests):
+        raise ArtifactError("timing: two sessions have the same samples.csv")
 
 
 def _derive_roofline(record: Record, context: Context) -> tuple[Derived, Verdict]:

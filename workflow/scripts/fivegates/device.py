@@ -46,13 +46,15 @@ def current_l2_bytes() -> int:
 @contextmanager
 def nvml_handle(gpu_uuid: str) -> Iterator[Any]:
     """NVML handle of the device with this UUID; ToolError when NVML has none."""
-    pynvml.nvmlInit()
     try:
-        yield pynvml.nvmlDeviceGetHandleByUUID(gpu_uuid)
-    except pynvml.NVMLError_NotFound:
+        pynvml.nvmlInit()
+        handle = pynvml.nvmlDeviceGetHandleByUUID(gpu_uuid)
+    except pynvml.NVMLError as error:
         raise ToolError(
-            f"NVML: no device {gpu_uuid}, expected the CUDA device to be listed"
+            f"NVML: {error} for {gpu_uuid}, expected the CUDA device to be listed"
         ) from None
+    try:
+        yield handle
     finally:
         pynvml.nvmlShutdown()
 

@@ -49,6 +49,14 @@ def session_name(number: int) -> str:
     return f"s{number:02d}"
 
 
+def subjects(name: str) -> tuple[Role, ...]:
+    """The arms that a record speaks of."""
+    first = name.partition("/")[0]
+    if first == "control":
+        return ()
+    return tuple(role for role in ROLES if role == first) or ROLES
+
+
 def predecessors(name: str, sessions: int) -> tuple[str, ...]:
     """Records that must have passed before the one of this name may run."""
     match name.split("/"):

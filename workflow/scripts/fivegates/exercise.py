@@ -109,12 +109,15 @@ def exercise(kind: Kind, folder: Path, job: Job, timeout_s: float) -> Exercised:
         completed = run(launcher(kind, folder, job), timeout_s=timeout_s)
         report = read_report(folder)
         answered += report.cases
-        if report.done:
+        if report.done and completed.exit_status == 0:
             break
         if completed.exit_status is None:
             return Exercised(cases=tuple(answered), timed_out=True)
         left = remaining.cases[len(report.cases) :]
-        if not (report.cases and report.cases[-1].error):
+        if not left:
+            last = answered.pop()
+            answered.append(_died(last.index, completed))
+        elif not (report.cases and report.cases[-1].error):
             answered.append(_died(left[0].index, completed))
             left = left[1:]
         remaining = replace(job, cases=left)

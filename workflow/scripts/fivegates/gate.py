@@ -7,6 +7,7 @@ into the store and into `x.raw/`, the record last.
 import argparse
 import os
 import shutil
+import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from fivegates import operations
+from fivegates.arm import Role
 from fivegates.backend import Backend
 from fivegates.claim import Claim
 from fivegates.contract import Operation
@@ -23,15 +25,29 @@ from fivegates.errors import ArtifactError, EvidenceError
 from fivegates.record import Artifact, Record, Run, Verdict, gate_of
 from fivegates.rounding import rounded
 from fivegates.schema import check
-from fivegates.store import Store, canonical, describe, parse, read_bytes, sha256
+from fivegates.store import (
+    Store,
+    canonical,
+    describe,
+    parse,
+    read_bytes,
+    require_digest,
+    sha256,
+    write_atomically,
+)
 
 ROOT = Path.cwd()
 RECORDED_VARIABLES = ("CUDA_VISIBLE_DEVICES", "CUDA_LAUNCH_BLOCKING", "LD_PRELOAD")
 ERROR_STATUS = 2
+TERMINATED_STATUS = 143
 
 
 def guarded(main: Callable[[], int]) -> int:
-    """Run a script: bad input and missing means are one message and status 2."""
+    """Run a script: bad input and missing means are one message and status 2.
+
+    SIGTERM is an exception here, so that child processes are ended with their parent.
+    """
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED_STATUS))
     try:
         return main()
     except EvidenceError as error:
@@ -76,7 +92,7 @@ class Desk:
     claim_sha256: str
     operation: Operation
     backend: Backend
-    sources: Mapping[str, Mapping[str, Any]]
+    sources: Mapping[Role, Mapping[str, Any]]
     subject: Mapping[str, str]
     inputs: tuple[Artifact, ...]
     after: Mapping[str, Record]
@@ -89,18 +105,12 @@ class Desk:
 
     def raw(self, record: Record, file: str) -> bytes:
         """A raw file of a record by its name, re-hashed."""
-        found = [item for item in record.artifacts if item.name.endswith(f"/{file}")]
-        if len(found) != 1:
-            raise ArtifactError(
-                f"{record.gate}: {len(found)} artifacts named {file}, expected 1"
-            )
-        return self.store.load(found[0])
+        return self.store.pick(record.artifacts, file)
 
-    def source(self, role: str) -> str:
+    def source(self, role: Role) -> str:
         """Text of an arm's kernel source, as it was pinned."""
-        path = self.claim.arms[role].source  # type: ignore[index]
         files = (Artifact(**item) for item in self.sources[role]["files"])
-        return self.store.load(next(f for f in files if f.name == path)).decode()
+        return self.store.pick(files, self.claim.arms[role].source).decode()
 
     def finish(
         self,
@@ -112,10 +122,9 @@ class Desk:
     ) -> None:
         """Derive the verdict and write the record with its raw files."""
         folder = self.output.with_suffix(".raw")
-        shutil.rmtree(folder, ignore_errors=True)
+        views = {folder / file: data for file, data in (raw or {}).items()}
         artifacts = tuple(
-            self.store.publish(folder / file, data)
-            for file, data in (raw or {}).items()
+            self.store.pin(self.store.name(view), data) for view, data in views.items()
         )
         result = {"declared": declared, "measured": measured, "derived": {}}
         draft = self._record(
@@ -124,11 +133,14 @@ class Desk:
         context = Context(
             claim=self.claim,
             backend=self.backend,
-            records=self.after,
+            records={**self.after, self.name: draft},
             sources={role: self.source(role) for role in self.sources},
             raw=lambda record, file: self.raw(record, file).decode(errors="replace"),
         )
         derived, verdict = derive(self.name, draft, context)
+        shutil.rmtree(folder, ignore_errors=True)
+        for view, data in views.items():
+            write_atomically(view, data)
         self._write(
             replace(
                 draft, verdict=verdict, result={**result, "derived": rounded(derived)}
@@ -194,7 +206,10 @@ def open_desk(arguments: argparse.Namespace) -> Desk:
         return path.relative_to(claim_folder).with_suffix("").as_posix()
 
     claim = Claim.from_dict(document(arguments.claim, "frozen_claim"))
+    contract = operations.contract_path(ROOT, claim.operation)
     sources = {path: document(path, "source") for path in arguments.sources}
+    for source in sources.values():
+        _require_pinned(ROOT, contract, source["files"])
     return Desk(
         name=name(arguments.output),
         store=store,
@@ -214,3 +229,13 @@ def open_desk(arguments: argparse.Namespace) -> Desk:
         },
         started_at=now(),
     )
+
+
+def _require_pinned(
+    root: Path, contract: Path, files: Sequence[Mapping[str, Any]]
+) -> None:
+    """The contract that is executed is the one that the source manifest names."""
+    name = contract.relative_to(root).as_posix()
+    for item in files:
+        if item["name"] == name:
+            require_digest(name, read_bytes(contract), item["sha256"])

@@ -68,5 +68,8 @@ def _execute(path: Path, name: str) -> ModuleType:
     if spec is None or spec.loader is None:
         raise ClaimError(f"{name}: cannot be loaded, expected a Python file")
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # whatever a file of the project's own may raise
+        raise ClaimError(f"{name}: {type(error).__name__}: {error}") from None
     return module

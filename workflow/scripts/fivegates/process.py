@@ -61,6 +61,9 @@ def run(
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         stdout, stderr = process.communicate()
+    except BaseException:
+        os.killpg(process.pid, signal.SIGKILL)
+        raise
     return Completed(
         exit_status=exit_status,
         stdout=stdout.decode(errors="replace"),
@@ -72,7 +75,7 @@ def portable(
     command: Sequence[str | Path], names: Mapping[str, str]
 ) -> tuple[str, ...]:
     """The command as a record keeps it: this machine's paths replaced by names."""
-    replaced = {sys.executable: "python", f"{Path.cwd()}/": "", **names}
+    replaced = {**names, sys.executable: "python", f"{Path.cwd()}/": ""}
     words = []
     for word in map(str, command):
         for path, name in replaced.items():

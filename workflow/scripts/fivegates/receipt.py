@@ -117,13 +117,6 @@ def build(evidence: Evidence) -> dict[str, Any]:
     return receipt | {"summary": summary(evidence, receipt)}
 
 
-def kind_of(path: str) -> Kind | None:
-    """Whether the value at a dotted path is declared, measured or derived."""
-    parts = path.split(".")
-    prefixes = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
-    return next((PROVENANCE[p] for p in prefixes if p in PROVENANCE), None)
-
-
 def _named(evidence: Evidence, suffix: str) -> Artifact:
     return next(item for item in evidence.artifacts if item.name.endswith(suffix))
 

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from fivegates.claim import Tolerance
+from fivegates.claim import Claim, Tolerance
 from fivegates.contract import Arrays, Case, Operation, Sizes
+from fivegates.errors import ArtifactError, ClaimError
 from fivegates.job import POISON_BYTE, CaseReport
 from fivegates.record import Reason, Verdict
 
@@ -40,9 +41,12 @@ def compare(
 ) -> Comparison:
     """Check every element: `|y - r| <= atol + rtol*|r|`, y finite.
 
-    `actual` has the claim's dtype, `expected` float64, both the same shape.
+    `actual` has the claim's dtype, `expected` float64, both the same shape. ClaimError
+    where the oracle is not finite: no contract says yet what is right there.
     """
     y, r = actual.ravel().astype(np.float64), expected.ravel()
+    if not np.isfinite(r).all():
+        raise ClaimError("the contract's oracle is not finite, expected finite values")
     finite = np.isfinite(y)
     error = np.abs(np.where(finite, y, 0.0) - r)
     outside = ~finite | (error > tolerance.atol + tolerance.rtol * np.abs(r))
@@ -95,36 +99,42 @@ def impostors(expected: np.ndarray) -> Mapping[str, np.ndarray]:
     """Wrong outputs that any useful tolerance refuses, made from the right one."""
     flat = expected.ravel()
     half = flat.copy()
-    half[flat.size // 2 :] = np.nan
+    half[flat.size // 2 :] = 0.0
     return {
         "zeros": np.zeros_like(flat),
         "mean": np.full_like(flat, flat.mean()),
         "half-written": half,
         "shifted": np.roll(flat, 1),
+        "scaled": 1.5 * flat,
     }
 
 
 def accepted_impostors(expected: Arrays, tolerance: Tolerance) -> tuple[str, ...]:
     """Impostors that the contract lets pass: none, if it can tell right from wrong.
 
-    One that equals the right output is no impostor (the mean of a constant).
+    One is let pass when fewer than half of the elements in which it is wrong are
+    outside the tolerance: a few extreme values must not speak for all the others.
     """
-    return tuple(
-        f"{impostor} for {name}"
-        for name, right in expected.items()
-        for impostor, wrong in impostors(right).items()
-        if not np.array_equal(wrong, right.ravel())
-        and compare(wrong, right.ravel(), tolerance).failures == 0
-    )
+    accepted = []
+    for name, right in expected.items():
+        for impostor, wrong in impostors(right).items():
+            differing = int((wrong != right.ravel()).sum())
+            if 2 * compare(wrong, right.ravel(), tolerance).failures < differing:
+                accepted.append(f"{impostor} for {name}")
+    return tuple(accepted)
 
 
 def weaknesses(
     operation: Operation, sizes: Sizes, tolerance: Tolerance
 ) -> tuple[str, ...]:
-    """Impostors that pass at the timed sizes, on the contract's first case there."""
-    case = next(case for case in operation.cases(sizes) if case.sizes == sizes)
-    return accepted_impostors(
-        operation.oracle(operation.inputs(case), sizes), tolerance
+    """Impostors that pass at the timed sizes, for each generator of the contract."""
+    first = {c.generator: c for c in operation.cases(sizes)[::-1] if c.sizes == sizes}
+    return tuple(
+        f"{impostor} ({generator})"
+        for generator, case in sorted(first.items())
+        for impostor in accepted_impostors(
+            operation.oracle(operation.inputs(case), sizes), tolerance
+        )
     )
 
 
@@ -163,6 +173,26 @@ def _largest_of(outputs: Sequence[Mapping[str, Any]], key: str) -> float | None:
     return max((o[key] for o in outputs if o[key] is not None), default=None)
 
 
+def require_complete(measured: Mapping[str, Any], claim: Claim) -> None:
+    """ArtifactError where a gate says of itself that it looked at less than it must."""
+    cases, launches = measured["cases"], claim.policy.reference.launches
+    if claim.workload.sizes not in [case["sizes"] for case in cases]:
+        raise ArtifactError("reference: no case has the timed sizes, expected one")
+    for case in cases:
+        outputs = case["outputs"].values()
+        if case["error"] is None and not outputs:
+            raise ArtifactError(f"reference: {_label(case)}: no output was compared")
+        if case["error"] is None and case["launches"] not in (0, launches):
+            raise ArtifactError(
+                f"reference: {_label(case)}: {case['launches']} launches, "
+                f"expected {launches}"
+            )
+        if not case["launches"] and any(
+            o["failures"] != o["elements"] for o in outputs
+        ):
+            raise ArtifactError(f"reference: {_label(case)}: right without a launch")
+
+
 def judge(measured: Mapping[str, Any], tolerance: Tolerance) -> Verdict:
     """The verdict on one arm: the first refusal, in the order of the cases."""
     if measured["timed_out"]:
@@ -187,9 +217,7 @@ def judge(measured: Mapping[str, Any], tolerance: Tolerance) -> Verdict:
 
 
 def _refusal(case: Mapping[str, Any], tolerance: Tolerance) -> Verdict | None:
-    label = Case(
-        generator=case["generator"], seed=case["seed"], sizes=case["sizes"]
-    ).label()
+    label = _label(case)
     if case["error"] is not None:
         return Verdict.fail(Reason.LAUNCH_ERROR, f"{label}: {case['error']}")
     for name, output in case["outputs"].items():
@@ -209,6 +237,12 @@ def _refusal(case: Mapping[str, Any], tolerance: Tolerance) -> Verdict | None:
             Reason.INPUT_CHANGED, f"{label}: input {changed} was changed"
         )
     return None
+
+
+def _label(case: Mapping[str, Any]) -> str:
+    return Case(
+        generator=case["generator"], seed=case["seed"], sizes=case["sizes"]
+    ).label()
 
 
 def _cause(output: Mapping[str, Any]) -> Reason:

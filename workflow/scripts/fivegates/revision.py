@@ -1,6 +1,7 @@
 """The version-control state of the pinned files, where there is any."""
 
 import hashlib
+import re
 import shutil
 from collections.abc import Iterable
 from typing import Any
@@ -9,6 +10,7 @@ from fivegates.process import Completed, run
 from fivegates.record import Artifact
 
 TIMEOUT_S = 30
+CREDENTIALS = re.compile(r"//[^/@]*@")
 
 
 def describe_revision(pinned: Iterable[Artifact]) -> dict[str, Any]:
@@ -22,14 +24,14 @@ def describe_revision(pinned: Iterable[Artifact]) -> dict[str, Any]:
         return {"repository": None, "commit": None, "dirty": None}
     remote = _git("config", "--get", "remote.origin.url")
     return {
-        "repository": remote,
+        "repository": None if remote is None else CREDENTIALS.sub("//", remote),
         "commit": head,
         "dirty": any(_differs(head, artifact) for artifact in pinned),
     }
 
 
 def _differs(commit: str, artifact: Artifact) -> bool:
-    completed = _run("cat-file", "blob", f"{commit}:{artifact.name}")
+    completed = _run("cat-file", "blob", f"{commit}:./{artifact.name}")
     data = completed.stdout.encode()
     return (
         completed.exit_status != 0

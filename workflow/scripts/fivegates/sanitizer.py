@@ -10,6 +10,7 @@ from dataclasses import asdict
 from typing import Any
 
 from fivegates.backend import Kind
+from fivegates.errors import ArtifactError
 from fivegates.findings import (
     Finding,
     Summary,
@@ -20,6 +21,7 @@ from fivegates.findings import (
 from fivegates.record import Reason, Verdict
 
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
+COMMAND = "compute-sanitizer"
 ERROR_EXIT_STATUS = 99
 FINDINGS_KEPT = 20
 API_KINDS = ("Api", "Sanitizer")
@@ -192,6 +194,22 @@ def controls(kind: Kind, tool: str) -> tuple[str, ...]:
     return ("memcheck", "undefined") if tool == "memcheck" else ()
 
 
+def require_runs(gate: str, kind: Kind, tool: str, measured: Mapping[str, Any]) -> None:
+    """ArtifactError unless the runs are those of this gate, under this tool."""
+    expected = controls(kind, tool) if gate == "control" else (tool,)
+    names = tuple(run["name"] for run in measured["runs"])
+    if names != expected:
+        raise ArtifactError(f"{gate} {tool}: runs are {names}, expected {expected}")
+    for run in measured["runs"]:
+        if kind == "cuda" and run["command"][:3] != [COMMAND, "--tool", tool]:
+            raise ArtifactError(
+                f"{gate} {tool}: command is {' '.join(run['command'])}, expected "
+                f"{COMMAND} --tool {tool}"
+            )
+        if run["completed"] and run["launches"] < 1:
+            raise ArtifactError(f"{gate} {tool}: no launch was checked")
+
+
 def derive(
     kind: Kind, tool: str, runs: Sequence[Mapping[str, Any]], logs: Mapping[str, str]
 ) -> list[dict[str, Any]]:
@@ -244,10 +262,21 @@ def decide_control(
             )
     for run, found in zip(runs, derived, strict=True):
         verdict = judge(found)
-        if verdict.status != "fail" or verdict.reason != REASONS[run["name"]]:
+        if not _caught(run["name"], found, verdict):
             return Verdict.not_run(
                 Reason.CONTROL_NOT_CAUGHT,
                 f"did not catch the planted fault {run['name']}: {verdict.message}",
             )
     names = ", ".join(run["name"] for run in runs)
     return Verdict.passed(f"caught the planted fault: {names}")
+
+
+def _caught(name: str, derived: Mapping[str, Any], verdict: Verdict) -> bool:
+    """The planted fault, in the kernel that holds it, by sources that agree."""
+    kernels = {finding["kernel"] for finding in derived["findings"]}
+    return (
+        verdict.status == "fail"
+        and verdict.reason == REASONS[name]
+        and kernels == {f"control_{name}"}
+        and _agree(derived)
+    )

@@ -5,6 +5,7 @@ line can state field, found and expected.
 """
 
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any, cast
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
+from jsonschema.validators import extend
 from referencing import Registry, Resource
 
 from fivegates.errors import EvidenceError
@@ -35,12 +37,29 @@ def schemas() -> Mapping[str, Mapping[str, Any]]:
     return {document["$id"]: document for document in documents}
 
 
+def _is_integer(_: Any, value: object) -> bool:
+    """JSON Schema takes 3.0 for an integer; a count is one as written, or it is not."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_number(checker: Any, value: object) -> bool:
+    """YAML can write numbers that no canonical JSON holds."""
+    return _is_integer(checker, value) or (
+        isinstance(value, float) and math.isfinite(value)
+    )
+
+
 @cache
 def _validator(kind: str) -> Draft202012Validator:
     resources = [(key, Resource.from_contents(doc)) for key, doc in schemas().items()]
-    return Draft202012Validator(
+    types = Draft202012Validator.TYPE_CHECKER.redefine_many(
+        {"integer": _is_integer, "number": _is_number}
+    )
+    strict = extend(Draft202012Validator, type_checker=types)  # type: ignore[no-untyped-call]
+    validator: Draft202012Validator = strict(
         schemas()[f"fivegates:{kind}/v1"], registry=Registry().with_resources(resources)
     )
+    return validator
 
 
 def check(data: Any, kind: str, name: str, error: type[EvidenceError]) -> None:

@@ -146,9 +146,10 @@ def require_plan_kept(
     # Two comparisons of four blocks a round, each followed by a check of every slot.
     checks = 8 * policy.rounds * slots
     rotated = claim.workload.cache_regime == "buffer-rotated"
-    enough = slots if claim.workload.rotation_slots else facts["working_set_bytes"]
-    least = claim.workload.rotation_slots or 2 * device.l2_bytes + 1
+    least = 2 * device.l2_bytes + 1
+    arms = ["again", "baseline", "candidate"]
     for kept, field, expected in (
+        (sorted(facts["failed_elements"]) == arms, "failed_elements", arms),
         (facts["checked_slots"] == checks, "checked_slots", checks),
         (
             facts["warmup_launches"] >= max(policy.warmup_launches, 2 * slots),
@@ -157,7 +158,11 @@ def require_plan_kept(
         ),
         (facts["launches_per_graph"] % slots == 0, "launches_per_graph", f"x {slots}"),
         (slots == 1 or rotated, "slots", 1),
-        (not rotated or enough >= least, "working_set_bytes", f"at least {least}"),
+        (
+            not rotated or facts["working_set_bytes"] >= least,
+            "working_set_bytes",
+            f"at least {least}",
+        ),
     ):
         if not kept:
             raise ArtifactError(

@@ -8,6 +8,7 @@ import json
 import math
 import os
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -58,14 +59,16 @@ def parse(data: bytes, name: str) -> Any:
         raise ArtifactError(f"{name}: found {text}, expected a finite number")
 
     try:
-        return json.loads(
+        document = json.loads(
             data.decode(),
             object_pairs_hook=pairs,
             parse_float=number,
             parse_constant=constant,
         )
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        canonical(document)  # half of a surrogate pair has no spelling
+    except (ValueError, RecursionError) as error:
         raise ArtifactError(f"{name}: not JSON: {error}") from None
+    return document
 
 
 def read_bytes(path: Path) -> bytes:
@@ -149,8 +152,22 @@ class Store:
         return data
 
     def load(self, artifact: Artifact) -> bytes:
-        """Bytes of an artifact, re-hashed."""
-        return self.read(artifact.sha256)
+        """Bytes of an artifact, re-hashed, and as large and of the kind it says."""
+        data = self.read(artifact.sha256)
+        if (found := describe(artifact.name, data)) != artifact:
+            raise ArtifactError(
+                f"{artifact.name}: described as {artifact.size_bytes} bytes of "
+                f"{artifact.media_type}, expected {found.size_bytes} bytes of "
+                f"{found.media_type}"
+            )
+        return data
+
+    def pick(self, artifacts: Iterable[Artifact], name: str) -> bytes:
+        """Bytes of the one artifact whose name is this, or ends in it behind a `/`."""
+        found = [a for a in artifacts if f"/{a.name}".endswith(f"/{name}")]
+        if len(found) != 1:
+            raise ArtifactError(f"{name}: {len(found)} artifacts, expected 1")
+        return self.load(found[0])
 
 
 def require_digest(name: str, data: bytes, expected: str) -> None:

@@ -1,5 +1,6 @@
 """The block that people read: in the receipt, from `verify`, and in the README."""
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
@@ -9,17 +10,21 @@ from fivegates.evidence import Evidence
 from fivegates.record import Verdict
 from fivegates.sanitizer import TOOLS
 
+# A tool's own text may not forge a line, nor move the cursor of a terminal.
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+
 
 def summary(evidence: Evidence, receipt: Mapping[str, Any]) -> list[str]:
     """The block that people read, a line a gate."""
     verdict = receipt["verdict"]
     refused = verdict["status"] == "refused"
     standing = "" if refused else f"{receipt['status']}; "
-    return [
+    lines = [
         f"{'claim':<10} {evidence.claim.name}  {evidence.claim.sentence}",
         *_gate_lines(evidence, refused=refused),
         f"{'verdict':<10} {verdict['status']:<12} {standing}{verdict['message']}",
     ]
+    return [CONTROL.sub("?", line) for line in lines]
 
 
 def _gate_lines(evidence: Evidence, refused: bool) -> Iterator[str]:

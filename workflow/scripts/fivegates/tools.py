@@ -8,10 +8,9 @@ from pathlib import Path
 
 from fivegates.errors import ToolError
 from fivegates.process import run
-from fivegates.sanitizer import ERROR_EXIT_STATUS
+from fivegates.sanitizer import COMMAND, ERROR_EXIT_STATUS
 
 WHEELS = ("nvidia-cuda-sanitizer-api", "nvidia-cuda-sanitizer-api-cu12")
-NAME = "compute-sanitizer"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -30,10 +29,10 @@ def find_compute_sanitizer() -> Tool:
     completed = run([path, "--version"], timeout_s=60)
     versions = [line for line in completed.stdout.splitlines() if "Version" in line]
     if completed.exit_status != 0 or not versions:
-        raise ToolError(f"{NAME}: --version says {completed.last_words!r}")
+        raise ToolError(f"{COMMAND}: --version says {completed.last_words!r}")
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     version = versions[0].split("Version", 1)[1].strip()
-    return Tool(name=NAME, path=path, version=version, sha256=digest)
+    return Tool(name=COMMAND, path=path, version=version, sha256=digest)
 
 
 def _from_wheel() -> Path | None:
@@ -43,18 +42,18 @@ def _from_wheel() -> Path | None:
         except PackageNotFoundError:
             continue
         # Some wheels carry a launcher of the same name beside the program itself.
-        found = [Path(str(f.locate())) for f in listed if f.name == NAME]
+        found = [Path(str(f.locate())) for f in listed if f.name == COMMAND]
         if programs := [path for path in found if path.is_file()]:
             return max(programs, key=lambda path: path.stat().st_size).resolve()
     return None
 
 
 def _from_path() -> Path:
-    found = shutil.which(NAME)
+    found = shutil.which(COMMAND)
     if found is None:
         raise ToolError(
-            f"{NAME}: not found, needed by gate sanitizer. Install the extra cuda12 or "
-            "cuda13, or put the CUDA toolkit's bin folder on PATH"
+            f"{COMMAND}: not found, needed by gate sanitizer. Install the extra cuda12 "
+            "or cuda13, or put the CUDA toolkit's bin folder on PATH"
         )
     return Path(found).resolve()
 

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from fivegates.archive import load_evidence
-from fivegates.arm import ROLES
+from fivegates.arm import ROLES, Role
 from fivegates.derivation import Context, barred, derive
 from fivegates.errors import ArtifactError, EvidenceError
-from fivegates.evidence import Evidence, predecessors
+from fivegates.evidence import Evidence, predecessors, subjects
 from fivegates.receipt import build
 from fivegates.record import Artifact, Record, gate_of
 from fivegates.rounding import differences
@@ -124,6 +124,7 @@ def _contradictions(
     evidence = load_evidence(store, receipt["name"], digests)
     for name, record in evidence.records.items():
         yield from _record_problems(store, evidence, name, record)
+    yield from _source_problems(evidence)
     yield from _time_problems(evidence, now)
     rebuilt = canonical(build(evidence))
     for difference in differences(receipt, parse(rebuilt, "rebuilt")):
@@ -142,6 +143,8 @@ def _record_problems(
         yield f"{where}: gate is {record.gate!r}, expected {gate_of(name)!r}"
     if record.claim != digests[f"{evidence.claim.name}/claim.json"]:
         yield f"{where}: made for another claim.json"
+    if set(record.subject) != set(subjects(name)):
+        yield f"{where}: subject is {sorted(record.subject)}, expected {subjects(name)}"
     for role, digest in record.subject.items():
         if digests[f"{evidence.claim.name}/{role}/source.json"] != digest:
             yield f"{where}: subject {role} is not its source.json"
@@ -149,7 +152,11 @@ def _record_problems(
         if digests.get(item.name) != item.sha256:
             yield f"{where}: {item.name} {item.sha256} is not the receipt's evidence"
     given = {item.name for item in record.inputs}
-    for needed in predecessors(name, sessions):
+    for needed in (
+        *("claim", "backend", "harness"),
+        *(f"{role}/source" for role in subjects(name)),
+        *predecessors(name, sessions),
+    ):
         if f"{evidence.claim.name}/{needed}.json" not in given:
             yield f"{where}: was not given {needed}, expected as an input"
     yield from (
@@ -179,38 +186,57 @@ def _verdict_problems(
 
 
 def _context(store: Store, evidence: Evidence) -> Context:
-    def raw(record: Record, file: str) -> str:
-        found = [item for item in record.artifacts if item.name.endswith(f"/{file}")]
-        if len(found) != 1:
-            raise ArtifactError(f"{record.gate}: {len(found)} files {file}, expected 1")
-        return store.load(found[0]).decode(errors="replace")
-
-    def source(role: Any) -> str:
-        wanted = evidence.claim.arms[role].source
-        for item in evidence.sources[role]["files"]:
-            if item["name"] == wanted:
-                return store.load(Artifact(**item)).decode()
-        raise ArtifactError(f"{role}: source.json does not list {wanted}")
+    def source(role: Role) -> str:
+        files = (Artifact(**item) for item in evidence.sources[role]["files"])
+        return store.pick(files, evidence.claim.arms[role].source).decode()
 
     return Context(
         claim=evidence.claim,
         backend=evidence.backend,
         records=evidence.records,
         sources={role: source(role) for role in ROLES},
-        raw=raw,
+        raw=lambda record, file: store.pick(record.artifacts, file).decode(
+            errors="replace"
+        ),
     )
 
 
+def _source_problems(evidence: Evidence) -> Iterator[str]:
+    """A source manifest names its arm, its kernel and its contract, and no more."""
+    claim = evidence.claim
+    for role in ROLES:
+        document = evidence.sources[role]
+        where = f"{claim.name}/{role}/source.json"
+        expected = {claim.arms[role].source, f"kernels/{claim.operation}/operation.py"}
+        found = {item["name"] for item in document["files"]}
+        if document["role"] != role:
+            yield f"{where}: role is {document['role']!r}, expected {role!r}"
+        if found != expected:
+            yield f"{where}: files are {sorted(found)}, expected {sorted(expected)}"
+
+
 def _time_problems(evidence: Evidence, now: datetime) -> Iterator[str]:
-    created = datetime.fromisoformat(evidence.assembly["created_at"])
+    """No gate began before those it waits for had ended; nothing is in the future."""
+    created = _time(evidence.assembly["created_at"])
     if created > now + CLOCK_SKEW:
         yield f"assembly.json: created_at is {created.isoformat()}, in the future"
+    sessions = evidence.claim.policy.timing.sessions
     for name, record in evidence.records.items():
-        started = datetime.fromisoformat(record.run.started_at)
-        finished = datetime.fromisoformat(record.run.finished_at)
-        if not started <= finished <= created:
+        before = [evidence.records[n] for n in predecessors(name, sessions)]
+        times = [
+            *(max((_time(r.run.finished_at) for r in before), default=None),),
+            _time(record.run.started_at),
+            _time(record.run.finished_at),
+            created,
+        ]
+        known = [time for time in times if time is not None]
+        if known != sorted(known):
             yield (
                 f"{name}: started {record.run.started_at}, finished "
-                f"{record.run.finished_at}, expected in order and before "
+                f"{record.run.finished_at}, expected after its predecessors and before "
                 f"{evidence.assembly['created_at']}"
             )
+
+
+def _time(text: str) -> datetime:
+    return datetime.fromisoformat(text)

@@ -62,25 +62,33 @@ def flags(flavour: str) -> tuple[str, ...]:
 
 
 def compile_runner(
-    compiler: Compiler, source: str, *, name: str, entry: str, flavour: str
+    compiler: Compiler,
+    source: str,
+    *,
+    name: str,
+    entry: str,
+    flavour: str,
+    macros: tuple[str, ...] = (),
 ) -> bytes:
     """The runner's executable for one kernel.
 
     ClaimError when the source does not compile or holds no kernel `entry`; `name` is
-    the repository path that errors and findings carry, as on the device.
+    the repository path that errors and findings carry, as on the device. `macros` are
+    the claim's own `-D` and `-U`; its other options are NVRTC's alone.
     """
+    kernel_flags = (*FLAVOURS[flavour], *macros)
     with tempfile.TemporaryDirectory(prefix="fivegates-") as temporary:
         folder = Path(temporary)
         runner = folder / "runner.o"
         kernel = folder / "kernel.o"
         _require_compiled(
-            _compile(compiler, flavour, HERE / "runner.cpp", runner, RUNNER_FLAGS), name
+            _compile(compiler, HERE / "runner.cpp", runner, RUNNER_FLAGS[flavour]), name
         )
         unit = _unit(folder / "kernel.cpp", source, name, entry=entry)
-        completed = _compile(compiler, flavour, unit, kernel, FLAVOURS)
+        completed = _compile(compiler, unit, kernel, kernel_flags)
         if completed.exit_status != 0:
             bare = _unit(folder / "bare.cpp", source, name, entry=None)
-            _require_compiled(_compile(compiler, flavour, bare, kernel, FLAVOURS), name)
+            _require_compiled(_compile(compiler, bare, kernel, kernel_flags), name)
             raise ClaimError(
                 f"{name}: no kernel for entry {entry!r}, expected a __global__ "
                 f"function of that name: {_first_error(completed)}"
@@ -105,16 +113,12 @@ def _unit(path: Path, source: str, name: str, entry: str | None) -> Path:
 
 
 def _compile(
-    compiler: Compiler,
-    flavour: str,
-    unit: Path,
-    target: Path,
-    extra: Mapping[str, tuple[str, ...]],
+    compiler: Compiler, unit: Path, target: Path, extra: tuple[str, ...]
 ) -> Completed:
     command: list[str | Path] = [
         compiler.path,
         *COMMON,
-        *extra[flavour],
+        *extra,
         f"-ffile-prefix-map={HERE}=/fivegates/host",
         f"-ffile-prefix-map={unit.parent}=/unit",
         f"-I{HERE}",
