@@ -14,8 +14,9 @@ from fivegates.contract import Case
 from fivegates.errors import ClaimError, ToolError
 from fivegates.exercise import exercise, prepare, read_outputs
 from fivegates.host.build import compile_runner, find_compiler
+from fivegates.record import Reason
 from fivegates.sanitizer import derive, judge
-from fivegates.trial import job, one_case_of_each_size
+from fivegates.trial import control_job, job, one_case_of_each_size
 
 ROOT = Path(__file__).parents[1]
 SIGNATURE = (
@@ -152,6 +153,31 @@ def test_inclusive_guard_is_refused_at_its_line(freeze, document, triad):
     assert verdict.message == (
         '3 errors, "heap-buffer-overflow, READ of size 4" in triad_inclusive_guard at '
         "tests/kernels/triad_inclusive_guard.cu:9 block (0,0,0) thread (1,0,0)"
+    )
+
+
+def test_undefined_behavior_is_refused_at_its_line(claim):
+    """The host's memcheck holds both sanitizers, and its controls hold both faults."""
+    check = checker("host", "memcheck", claim.policy.sanitizer)
+    source = "kernels/controls/undefined.cu"
+    binary = compile_runner(
+        find_compiler(),
+        (ROOT / source).read_text(),
+        name=source,
+        entry="control_undefined",
+        flavour="sanitized",
+    )
+    measured, logs = check.run(
+        "undefined", control_job("control_undefined", poison=True), binary, [{}]
+    )
+    texts = {name: data.decode() for name, data in logs.items()}
+    (derived,) = derive("host", "memcheck", [measured], texts)
+    verdict = judge(derived)
+    assert (verdict.status, verdict.reason) == ("fail", Reason.UNDEFINED_BEHAVIOR)
+    assert verdict.message == (
+        '1 error, "signed integer overflow: 101 + 2147483547 cannot be represented in '
+        "type 'int'\" in control_undefined at kernels/controls/undefined.cu:5 "
+        "block (0,0,0) thread (101,0,0)"
     )
 
 

@@ -257,20 +257,22 @@ READ of size 4 at 0x615000000804 thread T0
     #1 0x55 in fivegates_thread(void**) /entry:1
 0x615000000804 is located 0 bytes to the right of 4-byte region
 ==fivegates== kernel=triad_inclusive_guard block=(3906,0,0) thread=(67,0,0)
-/kernels/controls/undefined.cu:5:24: runtime error: signed integer overflow: 1 + 2
 ==fivegates== kernel=control_undefined block=(0,0,0) thread=(101,0,0)
+/kernels/controls/undefined.cu:5:24: runtime error: signed integer overflow: 1 + 2
+/kernels/controls/undefined.cu:9:1: runtime error: shift exponent 40 is too large
 ==1==ERROR: AddressSanitizer: SEGV on unknown address 0x000000000000
 """
 
 
 def test_host_report_names_kernel_line_block_and_thread():
-    overflow, undefined, crash = parse_host_text(HOST)
+    overflow, undefined, outside, crash = parse_host_text(HOST)
     assert overflow.text == "heap-buffer-overflow, READ of size 4"
     assert (overflow.file, overflow.line) == ("tests/kernels/triad.cu", 9)
     assert (overflow.block, overflow.thread) == ((3906, 0, 0), (67, 0, 0))
     assert undefined.check == "undefined"
     assert undefined.text == "signed integer overflow: 1 + 2"
     assert (undefined.kernel, undefined.line) == ("control_undefined", 5)
+    assert (outside.line, outside.kernel) == (9, None)
     assert (crash.text, crash.kernel, crash.line) == ("SEGV", None, None)
 
 
@@ -289,7 +291,7 @@ def test_host_report_names_kernel_line_block_and_thread():
             "not-run",
         ),
         ({"reports": None, "exit_status": 1, "completed": False, "text": HOST}, "fail"),
-        ({"reports": 3, "exit_status": 99, "completed": True, "text": HOST}, "fail"),
+        ({"reports": 4, "exit_status": 99, "completed": True, "text": HOST}, "fail"),
     ],
 )
 def test_host_run_passes_only_when_all_three_are_clean(found, status):

@@ -1,5 +1,7 @@
 """Gate 1: does the arm compute what the contract says?
 
+Waits for both builds: a source that does not compile is told before a device works.
+
 REQUIRED INPUTS:
     results/{claim}/{role}/build.json
 OUTPUTS:
@@ -14,6 +16,7 @@ rule check_reference:
         harness="results/{claim}/harness.json",
         source="results/{claim}/{role}/source.json",
         after="results/{claim}/{role}/build.json",
+        both=ancient(expand("results/{{claim}}/{role}/build.json", role=ROLES)),
     output:
         "results/{claim}/{role}/reference.json",
     log:

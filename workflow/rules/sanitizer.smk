@@ -13,6 +13,7 @@ rule control_sanitizer:
         claim="results/{claim}/claim.json",
         backend="results/{claim}/backend.json",
         harness="results/{claim}/harness.json",
+        both=ancient(expand("results/{{claim}}/{role}/build.json", role=ROLES)),
     output:
         "results/{claim}/control/{tool}.json",
     log:

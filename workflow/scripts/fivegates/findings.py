@@ -23,6 +23,7 @@ UBSAN_ERROR = re.compile(r"(/\S+?):(\d+):\d+: runtime error: (.*)")
 BY_THREAD = re.compile(
     r"==fivegates== kernel=(.*) block=\(([\d,]+)\) thread=\(([\d,]+)\)"
 )
+NOBODY: Mapping[str, Any] = {"kernel": None, "block": None, "thread": None}
 Position = tuple[int, int, int]
 
 
@@ -116,51 +117,46 @@ def _number(text: str) -> int:
 def parse_host_text(text: str) -> tuple[Finding, ...]:
     """Findings in the stderr of a runner built with Address and UB sanitizers.
 
-    A report is followed by the runner's own line that names kernel, block and thread.
+    The runner's own line names kernel, block and thread. AddressSanitizer calls it
+    behind its report, UndefinedBehaviorSanitizer in front of it.
     """
     findings: list[Finding] = []
-    report: dict[str, Any] = {}
+    pending: dict[str, Any] = {}
+    who: dict[str, Any] = {}
     for line in text.splitlines():
-        if match := ASAN_ERROR.search(line) or UBSAN_ERROR.match(line):
-            if report:
-                findings.append(_host_finding(report))
-            report = _host_report(match)
-        elif report and (match := ASAN_ACCESS.match(line)):
-            report["text"] += f", {match[0]}"
-        elif report and not report["file"] and (match := ASAN_FRAME.match(line)):
-            report |= {"file": match[1], "line": int(match[2])}
-        elif report and (match := BY_THREAD.match(line)):
-            report |= {
+        if match := UBSAN_ERROR.match(line):
+            findings.append(_undefined(match, who))
+            who = {}
+        elif match := ASAN_ERROR.search(line):
+            if pending:
+                findings.append(_overrun(pending))
+            pending = {"text": match[1], "file": None, "line": None}
+        elif match := BY_THREAD.match(line):
+            who = {
                 "kernel": match[1],
                 "block": _numbers(match[2]),
                 "thread": _numbers(match[3]),
             }
-            findings.append(_host_finding(report))
-            report = {}
-    if report:
-        findings.append(_host_finding(report))
+            if pending:
+                findings.append(_overrun(pending | who))
+                pending, who = {}, {}
+        elif pending and (match := ASAN_ACCESS.match(line)):
+            pending["text"] += f", {match[0]}"
+        elif pending and not pending["file"] and (match := ASAN_FRAME.match(line)):
+            pending |= {"file": match[1].lstrip("/"), "line": int(match[2])}
+    if pending:
+        findings.append(_overrun(pending))
     return tuple(findings)
 
 
-def _host_report(match: re.Match[str]) -> dict[str, Any]:
-    if match.re is ASAN_ERROR:
-        return {"check": "memcheck", "text": match[1], "file": None, "line": None}
+def _overrun(report: Mapping[str, Any]) -> Finding:
+    return Finding(check="memcheck", level="Error", **{**NOBODY, **report})
+
+
+def _undefined(match: re.Match[str], who: Mapping[str, Any]) -> Finding:
     file, line, text = match.groups()
-    return {"check": "undefined", "text": text, "file": file, "line": int(line)}
-
-
-def _host_finding(report: Mapping[str, Any]) -> Finding:
-    file = report["file"]
-    return Finding(
-        check=report["check"],
-        level="Error",
-        text=report["text"],
-        kernel=report.get("kernel"),
-        file=None if file is None else file.lstrip("/"),
-        line=report["line"],
-        block=report.get("block"),
-        thread=report.get("thread"),
-    )
+    report = {"text": text, "file": file.lstrip("/"), "line": int(line)}
+    return Finding(check="undefined", level="Error", **{**NOBODY, **report, **who})
 
 
 def _numbers(text: str) -> Position:

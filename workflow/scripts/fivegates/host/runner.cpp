@@ -1,8 +1,8 @@
 // Runs a job (fivegates/job.py) on the CPU, linked with one kernel source.
 //
 // Usage: runner FOLDER. Exit status: 0 done, 2 the job cannot be run as written,
-// 99 a sanitizer reported. Each report is followed on stderr by a line that says which
-// kernel, block and thread made it: the sanitizers know none of the three.
+// 99 a sanitizer reported. A line on stderr says of each report which kernel, block and
+// thread made it: the sanitizers know none of the three.
 // C with a C++ compiler: no containers, so that it builds in half a second.
 
 #include <cstdarg>
@@ -264,7 +264,8 @@ void run_job(FILE* job, FILE* report) {
 }  // namespace
 
 #if defined(FIVEGATES_SANITIZED)
-// The sanitizer runtimes call these: note_report after each report, options before main.
+// The sanitizer runtimes call these: options before main, note_report at each report,
+// by AddressSanitizer behind its text and by UndefinedBehaviorSanitizer in front of it.
 static void note_report() {
     ++reports;
     if (!inside_kernel) return;
