@@ -41,7 +41,7 @@ rule receipt:
     log:
         "logs/receipt.log",
     shell:
-        "cp {input:q} {output:q} 2> {log:q}"
+        "cp {input:q} {output:q} 2>&1 | tee {log:q}"
 
 
 rule all:

@@ -30,6 +30,12 @@ def test_launch_is_resolved_for_its_sizes():
     )
 
 
+@pytest.mark.parametrize("text", ["2.5", "-1e-3", "1E30"])
+def test_float_may_be_written_as_a_number(text):
+    (argument,) = resolved(arguments=[f"float64 {text}"]).arguments
+    assert argument.value == float(text)
+
+
 def test_empty_case_launches_no_block():
     assert resolved(n=0).blocks == 0
 

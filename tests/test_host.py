@@ -11,7 +11,7 @@ from fivegates.checked_run import checker
 from fivegates.claim import cases
 from fivegates.constructs import foreign_include, unsupported
 from fivegates.contract import Case
-from fivegates.errors import ClaimError, ToolError
+from fivegates.errors import ClaimError
 from fivegates.exercise import exercise, prepare, read_outputs
 from fivegates.host.build import compile_runner, find_compiler
 from fivegates.record import Reason
@@ -117,11 +117,16 @@ def test_hang_is_ended_with_its_process_group(own):
 
 def test_wrong_number_of_arguments_is_one_error(launched):
     text = 'extern "C" __global__ void own(float* y) { y[0] = 1; }'
-    with pytest.raises(ToolError) as error:
+    with pytest.raises(ClaimError) as error:
         launched(text, "own", [case(1)])
-    assert str(error.value) == (
-        "exercise: runner: the kernel has 1 parameters, the launch passes 5"
-    )
+    assert str(error.value) == "5 are passed, the kernel takes 1"
+
+
+def test_argument_of_another_size_is_one_error(launched):
+    text = SIGNATURE.replace("size_t n", "int n") + "{}"
+    with pytest.raises(ClaimError) as error:
+        launched(text, "own", [case(1)])
+    assert str(error.value) == "[3] is uint64 of 8 bytes, the kernel takes 4"
 
 
 def sanitized(claim, triad, source, entry):
@@ -197,7 +202,7 @@ def test_source_that_does_not_compile_is_one_error():
         )
     assert str(error.value) == (
         "kernels/triad/bad.cu: does not compile for the host: "
-        "/kernels/triad/bad.cu:2:49: error: 'undeclared' was not declared in this scope"
+        "kernels/triad/bad.cu:2:49: error: 'undeclared' was not declared in this scope"
     )
 
 
@@ -213,7 +218,7 @@ def test_entry_that_does_not_exist_is_one_error():
         )
     assert str(error.value) == (
         "kernels/triad/vec4.cu: no kernel for entry 'triad_vec5', expected a "
-        "__global__ function of that name: /entry:1:18: error: 'triad_vec5' was not "
+        "__global__ function of that name: entry:1:18: error: 'triad_vec5' was not "
         "declared in this scope; did you mean 'triad_vec4'?"
     )
 
@@ -243,14 +248,14 @@ def test_include_of_a_file_that_nobody_pins_is_refused(claim):
     )
 
 
-def test_device_function_is_no_entry():
+@pytest.mark.parametrize("kind", ["__device__", 'extern "C"', "static inline"])
+def test_function_that_is_not_global_is_no_entry(kind):
     host = Backend(kind="host", device=None, platform="Linux", packages={})
-    text = "__device__ void helper(float* y) {}\n__global__ void own(float* y) {}"
+    text = f"{kind} void helper(float* y) {{}}\n__global__ void own(float* y) {{}}"
     with pytest.raises(ClaimError) as error:
         build(host, text, name="k/a.cu", entry="helper", options=[])
-    assert str(error.value) == (
-        "k/a.cu: 'helper' is a __device__ function, expected a __global__ one"
-    )
+    assert str(error.value) == "k/a.cu: 'helper' is not __global__, expected a kernel"
+    assert build(host, text, name="k/a.cu", entry="own", options=[]).binaries
 
 
 def test_macros_of_the_claim_select_the_same_code_as_on_a_device():
@@ -272,6 +277,15 @@ def test_process_that_dies_behind_its_last_answer_costs_that_case(own):
     body = "static struct S { ~S() { __builtin_trap(); } } s;" + INDEX + "y[i] = 1;"
     found = own(body, sizes=(255, 257))
     assert [c.error for c in found.cases][-1] is not None
+
+
+def test_intrinsics_that_change_no_value_run_on_the_host(own, tmp_path):
+    body = (
+        INDEX + "__stcs(&y[i], __fmaf_rn(alpha, __ldg(&x[i]), __ldcs(&z[min(i, n)])));"
+    )
+    found = own(body)
+    (actual,) = read_outputs(tmp_path, found.cases[0], "y", "float32")
+    assert np.isfinite(actual).all()
 
 
 def test_template_is_an_entry():

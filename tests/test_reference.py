@@ -11,6 +11,7 @@ from fivegates.job import CaseReport
 from fivegates.record import Reason
 from fivegates.reference import (
     accepted_impostors,
+    case_key,
     case_result,
     compare,
     derive,
@@ -126,7 +127,7 @@ def measured(actual=None, **changes):
         outputs = {}
     return {
         "accepted_impostors": [],
-        "timed_out": False,
+        "timed_out": None,
         "cases": [case_result(CASE, report(**changes), outputs)],
     }
 
@@ -183,8 +184,8 @@ def unwritten_at(index):
     ],
     ids=lambda value: value if isinstance(value, Reason) else "",
 )
-def test_each_way_of_being_wrong_has_its_reason(found, reason, message):
-    verdict = judge(found, TOLERANCE)
+def test_each_way_of_being_wrong_has_its_reason(claim, found, reason, message):
+    verdict = judge(found, claim)
     assert (verdict.status, verdict.reason, verdict.message) == (
         "fail",
         reason,
@@ -192,25 +193,26 @@ def test_each_way_of_being_wrong_has_its_reason(found, reason, message):
     )
 
 
-def test_right_kernel_passes_with_its_totals():
-    verdict = judge(measured(), TOLERANCE)
+def test_right_kernel_passes_with_its_totals(claim):
+    verdict = judge(measured(), claim)
     assert verdict.status == "pass"
     assert verdict.message.startswith("1 cases, 10 launches, max |y-r|/|r| ")
     assert derive(measured())["elements"] == 257
 
 
-def test_contract_that_cannot_tell_decides_nothing():
+def test_contract_that_cannot_tell_decides_nothing(claim):
     weak = {**measured(), "accepted_impostors": ["zeros for y"]}
-    verdict = judge(weak, TOLERANCE)
+    verdict = judge(weak, claim)
     assert (verdict.status, verdict.reason) == (
         "inconclusive",
         Reason.CONTRACT_TOO_WEAK,
     )
 
 
-def test_gate_that_ran_out_of_time_did_not_run():
-    verdict = judge({**measured(), "timed_out": True}, TOLERANCE)
+def test_gate_that_ran_out_of_time_did_not_run(claim):
+    verdict = judge({**measured(), "timed_out": case_key(CASE)}, claim)
     assert (verdict.status, verdict.reason) == ("not-run", Reason.TIMEOUT)
+    assert verdict.message == "n=257, seed=7, lab: no end within 120 s"
 
 
 def test_lab_inputs_hold_zeros_cancellation_and_large_values(triad):

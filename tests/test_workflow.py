@@ -250,7 +250,8 @@ def test_kernel_with_shared_memory_is_not_run_on_the_host(tree):
     assert receipt["verdict"] == {
         "status": "refused",
         "reason": "unsupported-construct",
-        "message": "candidate/build: the host backend cannot run __shared__ at line 2",
+        "message": "candidate/build: kernels/triad/shared.cu: __shared__ at line 2 "
+        "cannot run on the host; run the claim where an NVIDIA device is",
     }
     assert main(["verify", str(tree / RECEIPT)]) == 1
 
@@ -311,7 +312,7 @@ BAD = {
         None,
         broken_source('extern "C" __global__ void triad_vec4(float* y) { y = 1.0f; }'),
         "kernels/triad/vec4.cu: does not compile for the host: "
-        "/kernels/triad/vec4.cu:1:55: error: cannot convert 'float' to 'float*' in "
+        "kernels/triad/vec4.cu:1:55: error: cannot convert 'float' to 'float*' in "
         "assignment",
     ),
     "entry that does not exist": (
@@ -340,13 +341,57 @@ def test_bad_input_is_one_error_and_leaves_no_record(tree, what):
         json.loads(path.read_text())
 
 
-def test_bad_configuration_is_refused_by_field(tree):
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            "rounds: 16",
+            "rounds: 3",
+            "policy.timing.rounds: expected an integer of at least 8",
+        ),
+        ("rounds: 16", "rounds: many", "policy.timing.rounds: expected an integer"),
+        (
+            "claim: triad-vec4",
+            "claim: triad-vec5",
+            "claim is 'triad-vec5', expected one of: triad-vec4",
+        ),
+        ("backend: auto", "backend: gpu", "backend: expected "),
+        ("padding_bytes", "padding", "policy.sanitizer: expected padding_bytes and"),
+    ],
+)
+def test_bad_configuration_is_one_line_by_field(tree, old, new, message):
     path = tree / "config/config.yaml"
-    path.write_text(path.read_text().replace("rounds: 16", "rounds: 3"))
+    path.write_text(path.read_text().replace(old, new, 1))
     completed = run(tree, "-n", RECEIPT)
     assert completed.returncode == 1
-    assert "3 is less than the minimum of 8" in completed.stdout
-    assert "['rounds']" in completed.stdout
+    lines = [line for line in completed.stdout.splitlines() if "config.yaml: " in line]
+    assert len(lines) == 1
+    assert f"config/config.yaml: {message}" in lines[0]
+
+
+def test_wrong_arguments_are_one_error_of_the_claim(tree):
+    def swap(claim):
+        claim["candidate"]["arguments"] = ["x", "z", "y", "float32 alpha", "uint64 n"]
+
+    completed = run(configure(tree, swap), RECEIPT)
+    assert completed.returncode == 1
+    message = (
+        f"{CLAIM}: candidate.arguments: [3] is float32 of 4 bytes, the kernel takes 8"
+    )
+    assert message in completed.stdout
+
+
+def test_record_edited_by_hand_ends_in_no_receipt(done):
+    path = done / "results/triad-vec4/candidate/reference.json"
+    path.write_text(path.read_text().replace('"failures": 0', '"failures": 1', 1))
+    before = (done / RECEIPT).read_bytes()
+    completed = run(done, RECEIPT)
+    assert completed.returncode == 1
+    assert "triad-vec4/candidate/reference.json: result.derived.failures is 1" in (
+        completed.stdout
+    )
+    assert "Run Snakemake again with --forceall" in completed.stdout
+    assert (done / RECEIPT).read_bytes() == before
 
 
 def test_cuda_that_is_asked_for_and_does_not_answer_is_one_error(tree):

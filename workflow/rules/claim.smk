@@ -20,7 +20,7 @@ rule pin_harness:
         """
         python workflow/scripts/pin_harness.py \
             --files {input:q} \
-            --output {output:q} 2> >(tee {log:q} >&2)
+            --output {output:q} 2>&1 | tee {log:q}
         """
 
 
@@ -41,7 +41,7 @@ rule freeze_claim:
         python workflow/scripts/freeze_claim.py \
             --claim {input.claim:q} \
             --policy {params.policy:q} \
-            --output {output:q} 2> >(tee {log:q} >&2)
+            --output {output:q} 2>&1 | tee {log:q}
         """
 
 
@@ -61,7 +61,7 @@ rule identify_backend:
         python workflow/scripts/identify_backend.py \
             --claim {input.claim:q} \
             --backend {params.backend:q} \
-            --output {output:q} 2> >(tee {log:q} >&2)
+            --output {output:q} 2>&1 | tee {log:q}
         """
 
 
@@ -80,7 +80,7 @@ rule pin_source:
             --role {wildcards.role} \
             --kernel {input.kernel:q} \
             --contract {input.contract:q} \
-            --output {output:q} 2> >(tee {log:q} >&2)
+            --output {output:q} 2>&1 | tee {log:q}
         """
 
 
@@ -102,5 +102,5 @@ rule build_arm:
             --backend {input.backend:q} \
             --harness {input.harness:q} \
             --sources {input.source:q} \
-            --output {output:q} 2> >(tee {log:q} >&2)
+            --output {output:q} 2>&1 | tee {log:q}
         """

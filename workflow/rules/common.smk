@@ -3,9 +3,31 @@
 import hashlib
 import json
 import yaml
-from snakemake.utils import validate
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import best_match
+from snakemake.exceptions import WorkflowError
 
-validate(config, "../schemas/config.schema.json")
+CONFIG_SCHEMA = json.loads(Path("workflow/schemas/config.schema.json").read_text())
+
+
+def require_valid_config():
+    """One line for the worst of what is wrong with the configuration."""
+    worst = best_match(Draft202012Validator(CONFIG_SCHEMA).iter_errors(config))
+    if worst is not None:
+        where = ".".join(map(str, worst.absolute_path)) or "the document"
+        expected = worst.schema.get("description", worst.message)
+        raise WorkflowError(f"config/config.yaml: {where}: expected {expected}")
+    known = sorted(path.stem for path in Path("config/claims").glob("*.yaml"))
+    for claim in [config["claim"], *config["claims"]]:
+        if claim not in known:
+            expected = ", ".join(known)
+            raise WorkflowError(
+                f"config/config.yaml: claim is {claim!r}, expected one of: {expected}"
+            )
+
+
+require_valid_config()
+
 
 ROLES = ["baseline", "candidate"]
 TOOLS = ["memcheck", "racecheck", "initcheck", "synccheck"]

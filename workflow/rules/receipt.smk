@@ -30,5 +30,5 @@ rule assemble_receipt:
         """
         python workflow/scripts/assemble_receipt.py \
             --documents {input:q} \
-            --output {output:q} 2> >(tee {log:q} >&2)
+            --output {output:q} 2>&1 | tee {log:q}
         """

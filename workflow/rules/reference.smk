@@ -31,5 +31,5 @@ rule check_reference:
             --harness {input.harness:q} \
             --sources {input.source:q} \
             --after {input.after:q} \
-            --output {output:q} 2> >(tee {log:q} >&2)
+            --output {output:q} 2>&1 | tee {log:q}
         """

@@ -27,5 +27,5 @@ rule bound_roofline:
             --harness {input.harness:q} \
             --sources {input.sources:q} \
             --after {input.after:q} \
-            --output {output:q} 2> >(tee {log:q} >&2)
+            --output {output:q} 2>&1 | tee {log:q}
         """

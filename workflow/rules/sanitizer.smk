@@ -26,7 +26,7 @@ rule control_sanitizer:
             --claim {input.claim:q} \
             --backend {input.backend:q} \
             --harness {input.harness:q} \
-            --output {output:q} 2> >(tee {log:q} >&2)
+            --output {output:q} 2>&1 | tee {log:q}
         """
 
 
@@ -52,5 +52,5 @@ rule run_sanitizer:
             --harness {input.harness:q} \
             --sources {input.source:q} \
             --after {input.after:q} \
-            --output {output:q} 2> >(tee {log:q} >&2)
+            --output {output:q} 2>&1 | tee {log:q}
         """

@@ -33,7 +33,7 @@ rule time_session:
             --harness {input.harness:q} \
             --sources {input.sources:q} \
             --after {input.builds:q} {input.references:q} {input.sanitizers:q} \
-            --output {output:q} 2> >(tee {log:q} >&2)
+            --output {output:q} 2>&1 | tee {log:q}
         """
 
 
@@ -56,5 +56,5 @@ rule summarize_timing:
             --harness {input.harness:q} \
             --sources {input.sources:q} \
             --after {input.after:q} \
-            --output {output:q} 2> >(tee {log:q} >&2)
+            --output {output:q} 2>&1 | tee {log:q}
         """

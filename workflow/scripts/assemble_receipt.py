@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 from fivegates.archive import load_evidence
@@ -12,6 +13,7 @@ from fivegates.record import Artifact
 from fivegates.revision import describe_revision
 from fivegates.schema import check
 from fivegates.store import Store, canonical, parse, read_bytes, read_json, sha256
+from fivegates.verify import evidence_problems
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
@@ -42,6 +44,10 @@ def main(argv: list[str] | None = None) -> int:
         store.keep(data)
         digests[store.name(path)] = sha256(data)
     evidence = load_evidence(store, folder.name, digests)
+    problems = list(evidence_problems(store, evidence, datetime.now(UTC)))
+    if problems:
+        advice = "Run Snakemake again with --forceall"
+        raise ArtifactError("\n".join(problems) + f"\n{args.output}: {advice}")
     data = canonical(build(evidence))
     check(parse(data, str(args.output)), "receipt", str(args.output), ArtifactError)
     store.publish(args.output, data)

@@ -8,9 +8,10 @@ from pathlib import Path
 from fivegates.arm import ROLES, Role
 from fivegates.backend import binary_name
 from fivegates.claim import cases
+from fivegates.errors import ClaimError
 from fivegates.exercise import compare_outputs, exercise, prepare
 from fivegates.gate import Desk, gate_parser, guarded, open_desk
-from fivegates.reference import case_result, weaknesses
+from fivegates.reference import case_key, case_result, weaknesses
 from fivegates.store import sha256
 from fivegates.trial import job
 
@@ -38,7 +39,11 @@ def check(desk: Desk, role: Role) -> None:
     with tempfile.TemporaryDirectory(prefix="fivegates-") as temporary:
         folder = Path(temporary)
         prepare(folder, trial, binary, map(operation.inputs, chosen))
-        exercised = exercise(desk.backend.kind, folder, trial, policy.timeout_s)
+        try:
+            exercised = exercise(desk.backend.kind, folder, trial, policy.timeout_s)
+        except ClaimError as error:
+            where = f"config/claims/{claim.name}.yaml: {role}.arguments"
+            raise ClaimError(f"{where}: {error}") from None
         for report in exercised.cases:
             case = chosen[report.index]
             outputs = compare_outputs(
@@ -49,6 +54,7 @@ def check(desk: Desk, role: Role) -> None:
                 tolerance=claim.tolerance,
             )
             judged.append(case_result(case, report, outputs))
+    unanswered = chosen[len(judged)] if exercised.timed_out else None
     weak = weaknesses(operation, claim.workload.sizes, claim.tolerance)
     desk.finish(
         declared={
@@ -59,7 +65,7 @@ def check(desk: Desk, role: Role) -> None:
         measured={
             "binary_sha256": sha256(binary),
             "accepted_impostors": list(weak),
-            "timed_out": exercised.timed_out,
+            "timed_out": None if unanswered is None else case_key(unanswered),
             "cases": judged,
         },
     )

@@ -156,7 +156,9 @@ def _argument(
             f"({', '.join(operands)}) or '<type> <value>' with a type of "
             f"{', '.join(SCALAR_TYPES)}"
         )
-    number = scalars.get(value)
+    number: float | None = scalars.get(value)
+    if number is None and kind.startswith("float"):
+        number = _literal(value)
     if number is None:
         number = _field(arm, field, value, sizes)
     low, high = RANGES.get(kind, (-math.inf, math.inf))
@@ -166,3 +168,11 @@ def _argument(
             f"to {high}"
         )
     return Argument(kind="scalar", name=kind, value=number)
+
+
+def _literal(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fivegates.backend import Backend, binary_name
-from fivegates.constructs import foreign_include, only_on_device, unsupported
+from fivegates.constructs import foreign_include, is_no_kernel, unsupported
 from fivegates.errors import ClaimError
 
 
@@ -42,10 +42,8 @@ def build(
         raise ClaimError(
             f"{name}: {include}, expected one file with <...> headers of the toolkit"
         )
-    if only_on_device(source, entry):
-        raise ClaimError(
-            f"{name}: {entry!r} is a __device__ function, expected a __global__ one"
-        )
+    if is_no_kernel(source, entry):
+        raise ClaimError(f"{name}: {entry!r} is not __global__, expected a kernel")
     if backend.device is None:
         return _build_for_host(source, name, entry, options)
     from fivegates.launch import compile_source, nvrtc_version

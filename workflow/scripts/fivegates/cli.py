@@ -1,6 +1,7 @@
 """The `fivegates` command: `fivegates verify results/receipt.json`."""
 
 import argparse
+import io
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,6 +20,9 @@ def main(argv: list[str] | None = None) -> int:
     )
     checker.add_argument("receipt", type=Path)
     arguments = parser.parse_args(argv)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     verification = verify(arguments.receipt, datetime.now(UTC))
     _show(arguments.receipt, verification)
     return verification.exit_status

@@ -30,15 +30,15 @@ def foreign_include(source: str) -> str | None:
     return _first(FOREIGN_INCLUDE, source)
 
 
-def only_on_device(source: str, entry: str) -> bool:
-    """Whether `entry` is a `__device__` function of this source and no kernel."""
+def is_no_kernel(source: str, entry: str) -> bool:
+    """Whether `entry` stands in this source, and never behind `__global__`.
+
+    A name that a macro pastes together does not stand there; the compiler decides.
+    """
     name = re.escape(entry.partition("<")[0].strip())
     code = COMMENT.sub("", source)
-    found = {
-        kind: re.search(rf"__{kind}__[^;{{}}]*\b{name}\s*\(", code) is not None
-        for kind in ("device", "global")
-    }
-    return found["device"] and not found["global"]
+    kernel = re.search(rf"__global__[^;{{}}]*\b{name}\s*\(", code)
+    return kernel is None and re.search(rf"\b{name}\s*\(", code) is not None
 
 
 def _first(pattern: re.Pattern[str], source: str) -> str | None:

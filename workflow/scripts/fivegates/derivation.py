@@ -43,9 +43,11 @@ def barred(
         gate.endswith(("control", "sanitizer"))
         and not sanitizer.controls(backend.kind, tool)
     )
-    if backend.kind == "host" and needs_device:
+    refusal = denial(inputs, after)
+    refused = refusal is not None and refusal.reason == Reason.PREDECESSOR_FAILED
+    if backend.kind == "host" and needs_device and not refused:
         return Verdict.not_run(Reason.NO_DEVICE, "needs an NVIDIA device")
-    return denial(inputs, after)
+    return refusal
 
 
 def derive(name: str, record: Record, context: Context) -> tuple[Derived, Verdict]:
@@ -112,14 +114,16 @@ def _derive_build(
         compiler = record.measured["compiler"]
         return {"unsupported": None}, Verdict.passed(f"compiled by {compiler}")
     return {"unsupported": lacking}, Verdict.not_run(
-        Reason.UNSUPPORTED_CONSTRUCT, f"the host backend cannot run {lacking}"
+        Reason.UNSUPPORTED_CONSTRUCT,
+        f"{context.claim.arms[role].source}: {lacking} cannot run on the host; "  # type: ignore[index]
+        "run the claim where an NVIDIA device is",
     )
 
 
 def _derive_reference(record: Record, claim: Claim) -> tuple[Derived, Verdict]:
-    if not record.measured["timed_out"]:
+    if record.measured["timed_out"] is None:
         reference.require_complete(record.measured, claim)
-    verdict = reference.judge(record.measured, claim.tolerance)
+    verdict = reference.judge(record.measured, claim)
     return reference.derive(record.measured), verdict
 
 

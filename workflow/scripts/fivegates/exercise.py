@@ -14,7 +14,7 @@ import numpy as np
 from fivegates.backend import Kind
 from fivegates.claim import Tolerance
 from fivegates.contract import Arrays
-from fivegates.errors import ToolError
+from fivegates.errors import ClaimError, ToolError
 from fivegates.job import (
     JOB_FILE,
     REPORT_FILE,
@@ -29,6 +29,7 @@ from fivegates.job import (
 from fivegates.process import Completed, run
 from fivegates.reference import Comparison, compare, never_written, worst
 
+REFUSED = "runner: "
 EXERCISE_SCRIPT = Path(__file__).parents[1] / "exercise_kernel.py"
 
 
@@ -101,7 +102,10 @@ def read_outputs(
 
 
 def exercise(kind: Kind, folder: Path, job: Job, timeout_s: float) -> Exercised:
-    """Run every case of a prepared job; a case that kills its process has an error."""
+    """Run every case of a prepared job; a case that kills its process has an error.
+
+    ClaimError when the launch does not pass what the kernel takes.
+    """
     answered: list[CaseReport] = []
     remaining = job
     while remaining.cases:
@@ -125,6 +129,8 @@ def exercise(kind: Kind, folder: Path, job: Job, timeout_s: float) -> Exercised:
 
 
 def _died(index: int, completed: Completed) -> CaseReport:
+    if completed.last_words.startswith(REFUSED):
+        raise ClaimError(completed.last_words.removeprefix(REFUSED))
     if completed.signal_name is None:
         raise ToolError(f"exercise: {completed.last_words}")
     return CaseReport(

@@ -52,7 +52,9 @@ def guarded(main: Callable[[], int]) -> int:
         return main()
     except EvidenceError as error:
         print(error, file=sys.stderr)
-        return ERROR_STATUS
+    except OSError as error:
+        print(f"{error.filename}: {error.strerror}", file=sys.stderr)
+    return ERROR_STATUS
 
 
 def now() -> str:

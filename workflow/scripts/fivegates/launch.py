@@ -60,10 +60,12 @@ def compile_source(
     if program is None:
         plain_log, plain = _compile(source, f"/{name}", flags, None)
         if plain is None:
-            raise ClaimError(f"{name}: does not compile: {_first_error(plain_log)}")
+            raise ClaimError(
+                f"{name}: does not compile: {_first_error(plain_log, name)}"
+            )
         raise ClaimError(
             f"{name}: no kernel for entry {entry!r}, expected a __global__ function of "
-            f"that name: {_first_error(log)}"
+            f"that name: {_first_error(log, name)}"
         )
     symbol = nvrtc.getLoweredName(program, entry)
     return Compiled(
@@ -87,9 +89,10 @@ def _compile(
     return nvrtc.getProgramLog(program), program
 
 
-def _first_error(log: str) -> str:
+def _first_error(log: str, name: str) -> str:
     lines = [line.strip() for line in log.splitlines() if line.strip()]
-    return next((line for line in lines if "error" in line), "no message")
+    text = next((line for line in lines if "error" in line), "no message")
+    return text.replace(f"/{name}(", f"{name}(")
 
 
 class Kernel:

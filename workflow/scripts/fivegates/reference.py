@@ -138,14 +138,21 @@ def weaknesses(
     )
 
 
+def case_key(case: Case) -> dict[str, Any]:
+    """Which case it was, as JSON-ready data."""
+    return {
+        "generator": case.generator,
+        "seed": case.seed,
+        "sizes": dict(case.sizes),
+    }
+
+
 def case_result(
     case: Case, report: CaseReport, outputs: Mapping[str, Comparison]
 ) -> dict[str, Any]:
     """What was measured of one case, as JSON-ready data."""
     return {
-        "generator": case.generator,
-        "seed": case.seed,
-        "sizes": dict(case.sizes),
+        **case_key(case),
         "launches": len(report.variants),
         "distinct_outputs": len(set(report.variants)),
         "changed_inputs": list(report.changed_inputs),
@@ -193,12 +200,14 @@ def require_complete(measured: Mapping[str, Any], claim: Claim) -> None:
             raise ArtifactError(f"reference: {_label(case)}: right without a launch")
 
 
-def judge(measured: Mapping[str, Any], tolerance: Tolerance) -> Verdict:
+def judge(measured: Mapping[str, Any], claim: Claim) -> Verdict:
     """The verdict on one arm: the first refusal, in the order of the cases."""
-    if measured["timed_out"]:
-        answered = len(measured["cases"])
+    tolerance = claim.tolerance
+    if measured["timed_out"] is not None:
         return Verdict.not_run(
-            Reason.TIMEOUT, f"did not end in time after {answered} cases"
+            Reason.TIMEOUT,
+            f"{_label(measured['timed_out'])}: no end within "
+            f"{claim.policy.reference.timeout_s:g} s",
         )
     if weak := measured["accepted_impostors"]:
         return Verdict.inconclusive(
@@ -220,6 +229,11 @@ def _refusal(case: Mapping[str, Any], tolerance: Tolerance) -> Verdict | None:
     label = _label(case)
     if case["error"] is not None:
         return Verdict.fail(Reason.LAUNCH_ERROR, f"{label}: {case['error']}")
+    if case["changed_inputs"]:
+        changed = ", ".join(case["changed_inputs"])
+        return Verdict.fail(
+            Reason.INPUT_CHANGED, f"{label}: input {changed} was changed"
+        )
     for name, output in case["outputs"].items():
         if output["failures"]:
             return Verdict.fail(
@@ -230,11 +244,6 @@ def _refusal(case: Mapping[str, Any], tolerance: Tolerance) -> Verdict | None:
             Reason.NONDETERMINISTIC_OUTPUT,
             f"{label}: {case['distinct_outputs']} different outputs in "
             f"{case['launches']} launches on equal inputs; look for a race",
-        )
-    if case["changed_inputs"]:
-        changed = ", ".join(case["changed_inputs"])
-        return Verdict.fail(
-            Reason.INPUT_CHANGED, f"{label}: input {changed} was changed"
         )
     return None
 

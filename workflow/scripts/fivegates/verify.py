@@ -16,7 +16,7 @@ from fivegates.derivation import Context, barred, derive
 from fivegates.errors import ArtifactError, EvidenceError
 from fivegates.evidence import Evidence, predecessors, subjects
 from fivegates.receipt import build
-from fivegates.record import Artifact, Record, gate_of
+from fivegates.record import Artifact, Record, Verdict, gate_of
 from fivegates.rounding import differences
 from fivegates.schema import check
 from fivegates.store import Store, canonical, parse, read_bytes, require_digest, sha256
@@ -122,15 +122,20 @@ def _contradictions(
     """Where the receipt or a record says what its evidence does not."""
     digests = {item["name"]: item["sha256"] for item in receipt["evidence"]}
     evidence = load_evidence(store, receipt["name"], digests)
-    for name, record in evidence.records.items():
-        yield from _record_problems(store, evidence, name, record)
-    yield from _source_problems(evidence)
-    yield from _time_problems(evidence, now)
+    yield from evidence_problems(store, evidence, now)
     rebuilt = canonical(build(evidence))
     for difference in differences(receipt, parse(rebuilt, "rebuilt")):
         yield f"{path}: {difference}"
     if rebuilt != canonical(receipt):
         yield f"{path}: not the receipt of its evidence"
+
+
+def evidence_problems(store: Store, evidence: Evidence, now: datetime) -> Iterator[str]:
+    """Where a record says what its evidence does not; nothing for a valid tree."""
+    for name, record in evidence.records.items():
+        yield from _record_problems(store, evidence, name, record)
+    yield from _source_problems(evidence)
+    yield from _time_problems(evidence, now)
 
 
 def _record_problems(
@@ -172,7 +177,8 @@ def _verdict_problems(
     refusal = barred(name, evidence.backend, record.inputs, after)
     if refusal is not None or record.result is None:
         if record.verdict != refusal or record.result is not None:
-            yield f"verdict is {record.verdict}, expected {refusal or 'a result'}"
+            expected = "a result" if refusal is None else _spoken(refusal)
+            yield f"verdict is {_spoken(record.verdict)}, expected {expected}"
         return
     try:
         derived, verdict = derive(name, record, _context(store, evidence))
@@ -182,7 +188,11 @@ def _verdict_problems(
     for difference in differences(record.result["derived"], derived):
         yield f"result.derived.{difference}"
     if record.verdict != verdict:
-        yield f"verdict is {record.verdict}, expected {verdict}"
+        yield f"verdict is {_spoken(record.verdict)}, expected {_spoken(verdict)}"
+
+
+def _spoken(verdict: Verdict) -> str:
+    return f"{verdict.status} ({verdict.reason}): {verdict.message}"
 
 
 def _context(store: Store, evidence: Evidence) -> Context:

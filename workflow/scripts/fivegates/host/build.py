@@ -52,7 +52,10 @@ def find_compiler() -> Compiler:
     for name in filter(None, (os.environ.get("CXX"), "g++", "clang++")):
         if path := shutil.which(name):
             completed = run([path, "--version"], timeout_s=30)
-            return Compiler(path=Path(path), version=completed.stdout.splitlines()[0])
+            said = completed.stdout.strip().splitlines()
+            if completed.exit_status != 0 or not said:
+                raise ToolError(f"{path}: --version says {completed.last_words!r}")
+            return Compiler(path=Path(path), version=said[0])
     raise ToolError("g++: not found on PATH, needed by the host backend. Install g++")
 
 
@@ -91,7 +94,7 @@ def compile_runner(
             _require_compiled(_compile(compiler, bare, kernel, kernel_flags), name)
             raise ClaimError(
                 f"{name}: no kernel for entry {entry!r}, expected a __global__ "
-                f"function of that name: {_first_error(completed)}"
+                f"function of that name: {_first_error(completed, name)}"
             )
         program = folder / "program"
         link: list[str | Path] = [
@@ -133,10 +136,11 @@ def _compile(
 def _require_compiled(completed: Completed, name: str) -> None:
     if completed.exit_status != 0:
         raise ClaimError(
-            f"{name}: does not compile for the host: {_first_error(completed)}"
+            f"{name}: does not compile for the host: {_first_error(completed, name)}"
         )
 
 
-def _first_error(completed: Completed) -> str:
+def _first_error(completed: Completed, name: str) -> str:
     errors = [line for line in completed.stderr.splitlines() if "error" in line]
-    return errors[0].strip() if errors else completed.last_words
+    text = errors[0].strip() if errors else completed.last_words
+    return text.replace(f"/{name}:", f"{name}:").removeprefix("/")

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 #define __global__ __attribute__((noinline))
@@ -49,20 +50,37 @@ extern uint3 threadIdx, blockIdx;
 extern dim3 blockDim, gridDim;
 constexpr int warpSize = 32;
 
-template <class T>
-inline T min(T a, T b) {
+template <class A, class B>
+inline std::common_type_t<A, B> min(A a, B b) {
     return b < a ? b : a;
 }
 
-template <class T>
-inline T max(T a, T b) {
+template <class A, class B>
+inline std::common_type_t<A, B> max(A a, B b) {
     return a < b ? b : a;
 }
 
-template <class T>
-inline T __ldg(const T* p) {
-    return *p;
-}
+inline float __fmaf_rn(float a, float b, float c) { return fmaf(a, b, c); }
+inline float rsqrtf(float x) { return float(1.0 / sqrt(double(x))); }
+
+// Cache hints change no value.
+#define FIVEGATES_LOAD(NAME)          \
+    template <class T>                \
+    inline T NAME(const T* p) {       \
+        return *p;                    \
+    }
+#define FIVEGATES_STORE(NAME)         \
+    template <class T>                \
+    inline void NAME(T* p, T value) { \
+        *p = value;                   \
+    }
+
+FIVEGATES_LOAD(__ldg)
+FIVEGATES_LOAD(__ldca)
+FIVEGATES_LOAD(__ldcg)
+FIVEGATES_LOAD(__ldcs)
+FIVEGATES_STORE(__stcg)
+FIVEGATES_STORE(__stcs)
 
 // Unpacks the parameters of a kernel as cuLaunchKernel does: one pointer a parameter.
 template <class... A, size_t... I>
@@ -77,9 +95,11 @@ __attribute__((no_sanitize("address", "undefined"))) inline void fivegates_call(
     fivegates_call(kernel, arguments, std::index_sequence_for<A...>{});
 }
 
+// Sizes of the parameters of a kernel, closed by a 0.
 template <class... A>
-constexpr int fivegates_arity(void (*)(A...)) {
-    return int(sizeof...(A));
+inline const int* fivegates_sizes(void (*)(A...)) {
+    static const int sizes[] = {int(sizeof(A))..., 0};
+    return sizes;
 }
 
 // Appended once after the kernel source, with the entry of the arm.
@@ -87,4 +107,4 @@ constexpr int fivegates_arity(void (*)(A...)) {
     void fivegates_thread(void** arguments) {                                        \
         fivegates_call(__VA_ARGS__, arguments);                                      \
     }                                                                                \
-    int fivegates_parameters() { return fivegates_arity(__VA_ARGS__); }
+    const int* fivegates_parameters() { return fivegates_sizes(__VA_ARGS__); }

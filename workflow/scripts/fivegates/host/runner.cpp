@@ -1,6 +1,7 @@
 // Runs a job (fivegates/job.py) on the CPU, linked with one kernel source.
 //
-// Usage: runner FOLDER. Exit status: 0 done, 2 the job cannot be run as written,
+// Usage: runner FOLDER. Exit status: 0 done, 2 the job cannot be run as written (the
+// launch's arguments are not the kernel's parameters, a file is missing),
 // 99 a sanitizer reported. A line on stderr says of each report which kernel, block and
 // thread made it: the sanitizers know none of the three.
 // C with a C++ compiler: no containers, so that it builds in half a second.
@@ -15,7 +16,7 @@
 uint3 threadIdx, blockIdx;
 dim3 blockDim, gridDim;
 void fivegates_thread(void** arguments);
-int fivegates_parameters();
+const int* fivegates_parameters();
 
 namespace {
 
@@ -185,11 +186,25 @@ void launch_repeatedly(const Case& c, FILE* report) {
     }
 }
 
-void run_case(Case& c, FILE* report) {
-    if (c.arguments != fivegates_parameters()) {
-        refuse("the kernel has %d parameters, the launch passes %d",
-               fivegates_parameters(), c.arguments);
+// A launch passes what the kernel takes; a device would read what lies beside it.
+void check_parameters(const Case& c) {
+    const int* sizes = fivegates_parameters();
+    int count = 0;
+    while (sizes[count] != 0) ++count;
+    if (c.arguments != count) {
+        refuse("%d are passed, the kernel takes %d", c.arguments, count);
     }
+    for (int i = 0; i < count; ++i) {
+        const int passed = std::strstr(c.type[i], "32") != nullptr ? 4 : 8;
+        if (passed != sizes[i]) {
+            refuse("[%d] is %s of %d bytes, the kernel takes %d", i, c.type[i], passed,
+                   sizes[i]);
+        }
+    }
+}
+
+void run_case(Case& c, FILE* report) {
+    check_parameters(c);
     for (int i = 0; i < c.buffers; ++i)
         if (!c.buffer[i].output) read_input(c, c.buffer[i]);
     std::fprintf(report, "{\"case\": %d, \"variants\": [", c.index);
