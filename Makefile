@@ -17,7 +17,7 @@ judge: $(VENV)/.$(EXTRA)
 	$(BIN)/snakemake --cores 1 --quiet host reason rules -- judge
 
 test: $(VENV)/.$(EXTRA) $(VENV)/.dev
-	$(BIN)/python -m pytest -n auto --dist loadfile
+	$(BIN)/python -m pytest -n auto --dist loadgroup
 
 check: $(VENV)/.dev
 	PATH="$(abspath $(BIN)):$$PATH" .ci/check

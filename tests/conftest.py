@@ -18,10 +18,18 @@ TREE = ("Snakefile", "config", "kernels", "workflow", "tests/kernels")
 
 
 def pytest_collection_modifyitems(items):
+    """Tests of a file share a worker; those of the device take it in turn.
+
+    A pipeline wants the device to itself, so it runs before a test of this process has
+    made a context there.
+    """
     reason = device_missing()
     for item in items:
-        if reason and item.get_closest_marker("gpu"):
+        needs_device = item.get_closest_marker("gpu")
+        item.add_marker(pytest.mark.xdist_group("gpu" if needs_device else item.fspath))
+        if reason and needs_device:
             item.add_marker(pytest.mark.skip(reason=reason))
+    items.sort(key=lambda item: "test_pipeline" not in item.nodeid)
 
 
 def device_missing() -> str | None:

@@ -118,11 +118,10 @@ def exercise(kind: Kind, folder: Path, job: Job, timeout_s: float) -> Exercised:
         if completed.exit_status is None:
             return Exercised(cases=tuple(answered), timed_out=True)
         left = remaining.cases[len(report.cases) :]
-        if not left:
-            last = answered.pop()
-            answered.append(_died(last.index, completed))
-        elif not (report.cases and report.cases[-1].error):
-            answered.append(_died(left[0].index, completed))
+        if not (report.cases and report.cases[-1].error):
+            # It died in the first case without an answer, or behind the last answer.
+            culprit = left[0].index if left else answered.pop().index
+            answered.append(_died(culprit, completed))
             left = left[1:]
         remaining = replace(job, cases=left)
     return Exercised(cases=tuple(answered), timed_out=False)

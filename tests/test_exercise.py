@@ -1,0 +1,80 @@
+"""Which case a process that ends too early is charged to, on either backend."""
+
+import json
+import sys
+
+import pytest
+
+from fivegates import exercise as exercising
+from fivegates.arm import Launch
+from fivegates.errors import ToolError
+from fivegates.exercise import exercise
+from fivegates.job import CaseJob, Job
+
+LAUNCH = Launch(grid=(1, 1, 1), block=(1, 1, 1), dynamic_shared_bytes=0, arguments=())
+CASES = tuple(
+    CaseJob(index=i, launches=1, poison=True, launch=LAUNCH, inputs={}, outputs={})
+    for i in range(3)
+)
+# Answers the cases of its job by a script: an end for each case that is not plain.
+PROCESS = """
+import json, os, re, sys
+folder, ends = sys.argv[1], json.loads(sys.argv[2])
+with open(f"{folder}/report.jsonl", "w") as report:
+    for index in re.findall(r"^case (\\d+)", open(f"{folder}/job.txt").read(), re.M):
+        end = ends.get(index)
+        if end == "abort":
+            report.flush()
+            os.abort()
+        if end == "quiet":
+            report.flush()
+            os._exit(1)
+        answer = {"case": int(index), "variants": [], "changed_inputs": []}
+        answer["error"] = end if end == "error" else None
+        print(json.dumps(answer), file=report)
+        if end == "error":
+            report.flush()
+            os._exit(1)
+    print('{"done": true}', file=report)
+if ends.get("end") == "abort":
+    os.abort()
+"""
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    def launch(**ends):
+        command = [sys.executable, "-c", PROCESS, tmp_path, json.dumps(ends)]
+        monkeypatch.setattr(exercising, "launcher", lambda *_: command)
+        job = Job(binary="kernel", entry="own", cases=CASES)
+        found = exercise("cuda", tmp_path, job, 20)
+        return [(case.index, case.error) for case in found.cases]
+
+    return launch
+
+
+ABORT = "process ended by SIGABRT"
+
+
+@pytest.mark.parametrize(
+    ("ends", "errors"),
+    [
+        ({}, [None, None, None]),
+        ({"0": "abort"}, [ABORT, None, None]),
+        ({"1": "abort"}, [None, ABORT, None]),
+        ({"2": "abort"}, [None, None, ABORT]),
+        ({"1": "error"}, [None, "error", None]),
+        ({"2": "error"}, [None, None, "error"]),
+        ({"0": "abort", "2": "error"}, [ABORT, None, "error"]),
+        ({"0": "error", "1": "error", "2": "error"}, ["error"] * 3),
+        ({"end": "abort"}, [None, None, ABORT]),
+    ],
+    ids=str,
+)
+def test_early_end_is_charged_to_its_case(run, ends, errors):
+    assert run(**ends) == list(enumerate(errors))
+
+
+def test_process_that_ends_without_a_word_is_no_verdict(run):
+    with pytest.raises(ToolError, match=r"^exercise: no output$"):
+        run(**{"1": "quiet"})
