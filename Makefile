@@ -3,18 +3,18 @@
 VENV ?= .venv
 PYTHON ?= python3
 BIN = $(VENV)/bin
-# cuda13 or cuda12 where a driver answers, else workflow: what this machine can run.
+# cuda13 or cuda12 where a driver answers, else host: what this machine can run.
 EXTRA ?= $(shell $(PYTHON) workflow/scripts/choose_extra.py)
 
 .PHONY: receipt judge test check clean
 
 # The receipt is the product whatever it says: only an invalid one is an error here.
 receipt: $(VENV)/.$(EXTRA)
-	$(BIN)/snakemake --cores 1 --quiet host reason rules -- results/receipt.json
+	$(BIN)/snakemake --cores all --quiet host reason rules -- results/receipt.json
 	@$(BIN)/fivegates verify results/receipt.json || test $$? -ne 2
 
 judge: $(VENV)/.$(EXTRA)
-	$(BIN)/snakemake --cores 1 --quiet host reason rules -- judge
+	$(BIN)/snakemake --cores all --quiet host reason rules -- judge
 
 test: $(VENV)/.$(EXTRA) $(VENV)/.dev
 	$(BIN)/python -m pytest -n auto --dist loadgroup

@@ -6,8 +6,8 @@ import choose_extra
 @pytest.mark.parametrize(
     ("version", "extra"),
     [
-        (0, "workflow"),
-        (11080, "workflow"),
+        (0, "host"),
+        (11080, "host"),
         (12000, "cuda12"),
         (12090, "cuda12"),
         (13000, "cuda13"),

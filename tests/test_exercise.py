@@ -31,6 +31,7 @@ with open(f"{folder}/report.jsonl", "w") as report:
             os._exit(1)
         answer = {"case": int(index), "variants": [], "changed_inputs": []}
         answer["error"] = end if end == "error" else None
+        answer["limit"] = None
         print(json.dumps(answer), file=report)
         if end == "error":
             report.flush()

@@ -65,7 +65,9 @@ def test_job_survives_its_file(job):
 
 
 def test_report_of_a_finished_process_is_complete():
-    first = CaseReport(index=0, variants=(0, 0, 1), changed_inputs=("x",), error=None)
+    first = CaseReport(
+        index=0, variants=(0, 0, 1), changed_inputs=("x",), error=None, limit=None
+    )
     text = report_line(first) + '\n{"done": true, "sanitizer_reports": 3}\n'
     report = parse_report(text)
     assert report.cases == (first,)
@@ -76,7 +78,9 @@ def test_report_of_a_finished_process_is_complete():
 @pytest.mark.parametrize("cut", range(1, 80, 7))
 def test_line_that_was_cut_off_is_no_answer(cut):
     line = report_line(
-        CaseReport(index=0, variants=(0,) * 10, changed_inputs=(), error=None)
+        CaseReport(
+            index=0, variants=(0,) * 10, changed_inputs=(), error=None, limit=None
+        )
     )
     report = parse_report(line[:cut])
     assert report.cases == ()

@@ -129,7 +129,7 @@ def with_verdict(evidence, name, verdict):
 
 
 @pytest.mark.parametrize("status", ["fail", "not-run", "inconclusive"])
-@pytest.mark.parametrize("name", record_names(3))
+@pytest.mark.parametrize("name", record_names("cuda", 3))
 def test_claim_is_supported_only_when_every_gate_passed(supported, name, status):
     """For every reason: nothing short of a pass may end as supported."""
     assert conclude(supported.backend, supported.records)[0] == "supported"

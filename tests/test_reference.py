@@ -116,7 +116,8 @@ def test_constant_output_is_no_impostor_of_itself():
 
 
 def report(**changes):
-    fields = {"index": 0, "variants": (0,) * 10, "changed_inputs": (), "error": None}
+    fields = {"index": 0, "variants": (0,) * 10, "changed_inputs": ()}
+    fields |= {"error": None, "limit": None}
     return CaseReport(**{**fields, **changes})
 
 

@@ -6,14 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from fivegates.findings import parse_host_text, parse_summary, parse_xml
+from fivegates.findings import parse_summary, parse_xml
 from fivegates.record import Reason
 from fivegates.sanitizer import (
     decide,
     decide_control,
     derive,
-    derive_cuda,
-    derive_host,
+    derive_run,
     judge,
 )
 
@@ -35,7 +34,7 @@ VERDICTS = {
 
 
 def recorded(version, name):
-    """Arguments of derive_cuda, from the files of one real run."""
+    """Arguments of derive_run, from the files of one real run."""
     folder = LOGS / version
     measured = json.loads((folder / f"{name}.json").read_text())
     xml = folder / f"{name}.xml"
@@ -51,13 +50,13 @@ def recorded(version, name):
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("name", VERDICTS)
 def test_recorded_run_has_its_verdict(version, name):
-    verdict = judge(derive_cuda(**recorded(version, name)))
+    verdict = judge(derive_run(**recorded(version, name)))
     assert (verdict.status, verdict.reason) == VERDICTS[name]
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_message_names_kernel_line_block_and_thread(version):
-    verdict = judge(derive_cuda(**recorded(version, "memcheck-control")))
+    verdict = judge(derive_run(**recorded(version, "memcheck-control")))
     assert re.fullmatch(
         r'\d errors, "Invalid __global__ write of size 4 bytes.* is out of bounds" in '
         r"control_memcheck at kernels/controls/memcheck.cu:5 "
@@ -69,7 +68,7 @@ def test_message_names_kernel_line_block_and_thread(version):
 @pytest.mark.parametrize("version", VERSIONS)
 def test_errors_that_were_not_printed_count(version):
     """corpus C04: XML keeps 100 records, the text says how many there were."""
-    derived = derive_cuda(**recorded(version, "memcheck-truncated"))
+    derived = derive_run(**recorded(version, "memcheck-truncated"))
     assert derived["records"] == 100
     assert derived["text_errors"] - derived["not_printed"] == 100
     assert derived["text_errors"] >= 133
@@ -79,7 +78,7 @@ def test_errors_that_were_not_printed_count(version):
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("name", VERDICTS)
 def test_sources_of_a_real_run_agree_on_the_number(version, name):
-    derived = derive_cuda(**recorded(version, name))
+    derived = derive_run(**recorded(version, name))
     if derived["records"] is None:
         return
     told = derived["text_errors"] + derived["text_warnings"] - derived["not_printed"]
@@ -116,8 +115,8 @@ SPOILED = {
 def test_clean_run_with_one_source_spoiled_is_no_pass(version, spoil):
     """corpus C02, C03, C10, C11"""
     clean = recorded(version, "memcheck-clean")
-    assert judge(derive_cuda(**clean)).status == "pass"
-    assert judge(derive_cuda(**{**clean, **SPOILED[spoil]})).status != "pass"
+    assert judge(derive_run(**clean)).status == "pass"
+    assert judge(derive_run(**{**clean, **SPOILED[spoil]})).status != "pass"
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -133,20 +132,20 @@ def test_clean_run_with_one_source_spoiled_is_no_pass(version, spoil):
 )
 def test_finding_in_the_records_fails_whatever_the_rest_says(version, change):
     found = {**recorded(version, "memcheck-control"), **change}
-    verdict = judge(derive_cuda(**found))
+    verdict = judge(derive_run(**found))
     assert (verdict.status, verdict.reason) == ("fail", Reason.MEMORY_ERROR)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_disagreement_on_the_number_is_said(version):
     found = recorded(version, "memcheck-control") | {"exit_status": 0}
-    message = judge(derive_cuda(**found)).message
+    message = judge(derive_run(**found)).message
     assert re.search(r"\(text \d errors, records \d, exit status 0\)$", message)
 
 
 def test_errors_without_a_record_of_them_fail():
     verdict = judge(
-        derive_cuda(
+        derive_run(
             "memcheck",
             xml="<ComputeSanitizerOutput></ComputeSanitizerOutput>",
             text="========= ERROR SUMMARY: 1 error\n",
@@ -164,7 +163,7 @@ def test_api_errors_alone_are_not_the_kernels():
         "<record><kind>Api</kind><what><text>Program hit 801</text></what></record>"
     )
     verdict = judge(
-        derive_cuda(
+        derive_run(
             "memcheck",
             xml=f"<ComputeSanitizerOutput>{record * 3}</ComputeSanitizerOutput>",
             text="========= ERROR SUMMARY: 3 errors\n",
@@ -213,7 +212,7 @@ def test_every_recorded_finding_names_its_kernel_and_file(version):
 def control_run(version, name, **changes):
     run = {"name": name.partition("-")[0], **recorded(version, name), **changes}
     logs = {f"{run['name']}.txt": run["text"], f"{run['name']}.xml": run["xml"]}
-    return run, derive("cuda", run["tool"], [run], logs)
+    return run, derive(run["tool"], [run], logs)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -243,56 +242,7 @@ def test_control_needs_sources_that_agree(version, change):
 
 def test_tool_that_did_not_end_is_not_run():
     run = {"name": "memcheck", "exit_status": None}
-    assert derive("cuda", "memcheck", [run], {}) == []
+    assert derive("memcheck", [run], {}) == []
     verdict = decide([run], [])
     assert (verdict.status, verdict.reason) == ("not-run", Reason.TIMEOUT)
     assert decide_control([run], []).reason == Reason.TIMEOUT
-
-
-HOST = """\
-=================================================================
-==1==ERROR: AddressSanitizer: heap-buffer-overflow on address 0x615000000804 at pc 0x1
-READ of size 4 at 0x615000000804 thread T0
-    #0 0x55 in triad_inclusive_guard(float const*) /tests/kernels/triad.cu:9
-    #1 0x55 in fivegates_thread(void**) /entry:1
-0x615000000804 is located 0 bytes to the right of 4-byte region
-==fivegates== kernel=triad_inclusive_guard block=(3906,0,0) thread=(67,0,0)
-==fivegates== kernel=control_undefined block=(0,0,0) thread=(101,0,0)
-/kernels/controls/undefined.cu:5:24: runtime error: signed integer overflow: 1 + 2
-/kernels/controls/undefined.cu:9:1: runtime error: shift exponent 40 is too large
-==1==ERROR: AddressSanitizer: SEGV on unknown address 0x000000000000
-"""
-
-
-def test_host_report_names_kernel_line_block_and_thread():
-    overflow, undefined, outside, crash = parse_host_text(HOST)
-    assert overflow.text == "heap-buffer-overflow, READ of size 4"
-    assert (overflow.file, overflow.line) == ("tests/kernels/triad.cu", 9)
-    assert (overflow.block, overflow.thread) == ((3906, 0, 0), (67, 0, 0))
-    assert undefined.check == "undefined"
-    assert undefined.text == "signed integer overflow: 1 + 2"
-    assert (undefined.kernel, undefined.line) == ("control_undefined", 5)
-    assert (outside.line, outside.kernel) == (9, None)
-    assert (crash.text, crash.kernel, crash.line) == ("SEGV", None, None)
-
-
-@pytest.mark.parametrize(
-    ("found", "status"),
-    [
-        ({"reports": 0, "exit_status": 0, "completed": True, "text": ""}, "pass"),
-        ({"reports": 0, "exit_status": 99, "completed": True, "text": ""}, "not-run"),
-        ({"reports": 1, "exit_status": 99, "completed": True, "text": ""}, "not-run"),
-        (
-            {"reports": None, "exit_status": -11, "completed": False, "text": ""},
-            "not-run",
-        ),
-        (
-            {"reports": None, "exit_status": 0, "completed": False, "text": ""},
-            "not-run",
-        ),
-        ({"reports": None, "exit_status": 1, "completed": False, "text": HOST}, "fail"),
-        ({"reports": 4, "exit_status": 99, "completed": True, "text": HOST}, "fail"),
-    ],
-)
-def test_host_run_passes_only_when_all_three_are_clean(found, status):
-    assert judge(derive_host("memcheck", **found)).status == status

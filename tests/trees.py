@@ -28,7 +28,7 @@ ORDER = [
     "backend.json",
     "harness.json",
     *(f"{role}/source.json" for role in ROLES),
-    *(f"{name}.json" for name in record_names(3)),
+    *(f"{name}.json" for name in record_names("cuda", 3)),
 ]
 
 

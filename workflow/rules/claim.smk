@@ -55,7 +55,7 @@ rule identify_backend:
     log:
         "logs/{claim}/backend.log",
     params:
-        backend=config["backend"],
+        backend=chosen_backend,
     shell:
         """
         python workflow/scripts/identify_backend.py \

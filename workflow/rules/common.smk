@@ -2,7 +2,10 @@
 
 import hashlib
 import json
+import subprocess
+import sys
 import yaml
+from importlib.util import find_spec
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 from snakemake.exceptions import WorkflowError
@@ -30,7 +33,10 @@ require_valid_config()
 
 
 ROLES = ["baseline", "candidate"]
-TOOLS = ["memcheck", "racecheck", "initcheck", "synccheck"]
+TOOLS = {
+    "cuda": ["memcheck", "racecheck", "initcheck", "synccheck"],
+    "host": ["memcheck", "racecheck", "initcheck", "synccheck", "undefined"],
+}
 SESSIONS = [
     f"s{n:02d}" for n in range(1, int(config["policy"]["timing"]["sessions"]) + 1)
 ]
@@ -43,6 +49,7 @@ HARNESS = ["Snakefile"] + sorted(
         "workflow/scripts/*.py",
         "workflow/scripts/fivegates/**/*.py",
         "workflow/scripts/fivegates/**/*.[ch]pp",
+        "workflow/scripts/fivegates/**/*.h",
         "workflow/scripts/fivegates/**/*.cu",
         "kernels/controls/*.cu",
     )
@@ -50,10 +57,69 @@ HARNESS = ["Snakefile"] + sorted(
 )
 
 
+def device_answers():
+    """Whether the backend `auto` is a device here: a driver, a GPU and CuPy."""
+    if find_spec("cupy") is None:
+        return False
+    command = [sys.executable, "workflow/scripts/choose_extra.py"]
+    found = subprocess.run(command, capture_output=True, text=True).stdout
+    return found.startswith("cuda")
+
+
+def backend_of(claim):
+    """cuda or host. Under `auto` a device takes a claim over from the host, and results
+    that came from a device stay theirs where none answers."""
+    if config["backend"] != "auto":
+        return config["backend"]
+    known = Path(f"results/{claim}/backend.json")
+    try:
+        measured = json.loads(known.read_text())["backend"] == "cuda"
+    except (OSError, KeyError, TypeError, ValueError):
+        measured = False
+    return "cuda" if measured or DEVICE_ANSWERS else "host"
+
+
+DEVICE_ANSWERS = config["backend"] == "auto" and device_answers()
+BACKENDS = {
+    path.stem: backend_of(path.stem) for path in Path("config/claims").glob("*.yaml")
+}
+
+
+def claims_on(kind):
+    """The wildcard of claims that this backend judges; one that matches nothing if none."""
+    return "|".join(name for name, k in sorted(BACKENDS.items()) if k == kind) or "(?!)"
+
+
+def chosen_backend(wildcards):
+    return BACKENDS[wildcards.claim]
+
+
+def gate_threads(wildcards):
+    """A gate has a device to itself; on the host both arms may be judged at once."""
+    return workflow.cores if chosen_backend(wildcards) == "cuda" else 1
+
+
+def tools_of(wildcards):
+    return TOOLS[chosen_backend(wildcards)]
+
+
+def sanitizer_records(wildcards):
+    """Gate 2 of both arms, by the tools of the claim's backend."""
+    return expand(
+        "results/{{claim}}/{role}/sanitizer/{tool}.json",
+        role=ROLES,
+        tool=tools_of(wildcards),
+    )
+
+
+def control_records(wildcards):
+    return expand("results/{{claim}}/control/{tool}.json", tool=tools_of(wildcards))
+
+
 wildcard_constraints:
     claim="[a-z0-9]+(-[a-z0-9]+)*",
     role="|".join(ROLES),
-    tool="|".join(TOOLS),
+    tool="|".join(TOOLS["cuda"]),
     number="[0-9]{2}",
 
 

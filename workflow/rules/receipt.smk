@@ -15,10 +15,8 @@ rule assemble_receipt:
         sources=expand("results/{{claim}}/{role}/source.json", role=ROLES),
         builds=expand("results/{{claim}}/{role}/build.json", role=ROLES),
         references=expand("results/{{claim}}/{role}/reference.json", role=ROLES),
-        controls=expand("results/{{claim}}/control/{tool}.json", tool=TOOLS),
-        sanitizers=expand(
-            "results/{{claim}}/{role}/sanitizer/{tool}.json", role=ROLES, tool=TOOLS
-        ),
+        controls=control_records,
+        sanitizers=sanitizer_records,
         sessions=expand("results/{{claim}}/timing/{session}.json", session=SESSIONS),
         timing="results/{claim}/timing.json",
         roofline="results/{claim}/roofline.json",

@@ -21,7 +21,7 @@ rule check_reference:
         "results/{claim}/{role}/reference.json",
     log:
         "logs/{claim}/{role}/reference.log",
-    threads: workflow.cores
+    threads: gate_threads
     shell:
         """
         python workflow/scripts/check_reference.py \

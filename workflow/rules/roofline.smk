@@ -18,7 +18,7 @@ rule bound_roofline:
         "results/{claim}/roofline.json",
     log:
         "logs/{claim}/roofline.log",
-    threads: workflow.cores
+    threads: gate_threads
     shell:
         """
         python workflow/scripts/bound_roofline.py \

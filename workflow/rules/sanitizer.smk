@@ -1,5 +1,8 @@
 """Gate 2: does the arm stay inside its memory, and do its threads meet as they must?
 
+A device runs each tool by itself, memcheck first; one run of the host's checker answers
+for all of its tools.
+
 REQUIRED INPUTS:
     results/{claim}/{role}/build.json, reference.json
 OUTPUTS:
@@ -16,6 +19,8 @@ rule control_sanitizer:
         both=ancient(expand("results/{{claim}}/{role}/build.json", role=ROLES)),
     output:
         "results/{claim}/control/{tool}.json",
+    wildcard_constraints:
+        claim=claims_on("cuda"),
     log:
         "logs/{claim}/control/{tool}.log",
     threads: workflow.cores
@@ -39,6 +44,8 @@ rule run_sanitizer:
         after=sanitizer_predecessors,
     output:
         "results/{claim}/{role}/sanitizer/{tool}.json",
+    wildcard_constraints:
+        claim=claims_on("cuda"),
     log:
         "logs/{claim}/{role}/sanitizer/{tool}.log",
     threads: workflow.cores
@@ -52,5 +59,55 @@ rule run_sanitizer:
             --harness {input.harness:q} \
             --sources {input.source:q} \
             --after {input.after:q} \
+            --output {output:q} 2>&1 | tee {log:q}
+        """
+
+
+rule control_checker:
+    input:
+        claim="results/{claim}/claim.json",
+        backend="results/{claim}/backend.json",
+        harness="results/{claim}/harness.json",
+        both=ancient(expand("results/{{claim}}/{role}/build.json", role=ROLES)),
+    output:
+        expand("results/{{claim}}/control/{tool}.json", tool=TOOLS["host"]),
+    wildcard_constraints:
+        claim=claims_on("host"),
+    log:
+        "logs/{claim}/control.log",
+    shell:
+        """
+        python workflow/scripts/control_checker.py \
+            --claim {input.claim:q} \
+            --backend {input.backend:q} \
+            --harness {input.harness:q} \
+            --output {output:q} 2>&1 | tee {log:q}
+        """
+
+
+rule check_arm:
+    input:
+        claim="results/{claim}/claim.json",
+        backend="results/{claim}/backend.json",
+        harness="results/{claim}/harness.json",
+        source="results/{claim}/{role}/source.json",
+        build="results/{claim}/{role}/build.json",
+        reference="results/{claim}/{role}/reference.json",
+        controls=expand("results/{{claim}}/control/{tool}.json", tool=TOOLS["host"]),
+    output:
+        expand("results/{{claim}}/{{role}}/sanitizer/{tool}.json", tool=TOOLS["host"]),
+    wildcard_constraints:
+        claim=claims_on("host"),
+    log:
+        "logs/{claim}/{role}/sanitizer.log",
+    shell:
+        """
+        python workflow/scripts/check_arm.py \
+            --role {wildcards.role} \
+            --claim {input.claim:q} \
+            --backend {input.backend:q} \
+            --harness {input.harness:q} \
+            --sources {input.source:q} \
+            --after {input.build:q} {input.reference:q} {input.controls:q} \
             --output {output:q} 2>&1 | tee {log:q}
         """

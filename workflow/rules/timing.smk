@@ -16,14 +16,12 @@ rule time_session:
         sources=expand("results/{{claim}}/{role}/source.json", role=ROLES),
         builds=expand("results/{{claim}}/{role}/build.json", role=ROLES),
         references=expand("results/{{claim}}/{role}/reference.json", role=ROLES),
-        sanitizers=expand(
-            "results/{{claim}}/{role}/sanitizer/{tool}.json", role=ROLES, tool=TOOLS
-        ),
+        sanitizers=sanitizer_records,
     output:
         "results/{claim}/timing/s{number}.json",
     log:
         "logs/{claim}/timing/s{number}.log",
-    threads: workflow.cores
+    threads: gate_threads
     shell:
         """
         python workflow/scripts/time_session.py \

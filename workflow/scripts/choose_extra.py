@@ -1,4 +1,4 @@
-"""Print the extra that fits this machine: cuda13, cuda12, or workflow without a GPU.
+"""Print the extra that fits this machine: cuda13, cuda12, or host without a GPU.
 
 Standard library only: it runs before anything is installed.
 """
@@ -27,7 +27,7 @@ def fitting_extra(version: int) -> str:
     """The newest toolkit that a driver of this version runs."""
     if version >= 13000:
         return "cuda13"
-    return "cuda12" if version >= 12000 else "workflow"
+    return "cuda12" if version >= 12000 else "host"
 
 
 def main() -> int:

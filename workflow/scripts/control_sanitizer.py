@@ -1,13 +1,12 @@
-"""Gate 2, positive control: a sanitizer must catch the fault planted for it."""
+"""Gate 2 on a device, control: a sanitizer must catch the fault planted for it."""
 
 import argparse
 import sys
 
-from fivegates.backend import binary_name
 from fivegates.building import build
 from fivegates.checked_run import checker
 from fivegates.gate import ROOT, Desk, gate_parser, guarded, open_desk
-from fivegates.sanitizer import TOOLS, controls
+from fivegates.sanitizer import TOOLS
 from fivegates.store import read_bytes
 from fivegates.trial import control_job
 
@@ -18,29 +17,23 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
-def run_controls(desk: Desk, tool: str) -> None:
-    """Run `kernels/controls/<name>.cu`, kernel `control_<name>`, under the tool."""
-    check = checker(desk.backend.kind, tool, desk.claim.policy.sanitizer)
-    runs = []
-    raw: dict[str, bytes] = {}
-    for name in controls(desk.backend.kind, tool):
-        path = f"kernels/controls/{name}.cu"
-        built = build(
-            desk.backend,
-            read_bytes(ROOT / path).decode(),
-            name=path,
-            entry=f"control_{name}",
-            options=["--std=c++17"],
-        )
-        job = control_job(built.symbol, poison=check.poison)
-        binary = built.binaries[binary_name(desk.backend.kind, sanitized=True)]
-        measured, logs = check.run(name, job, binary, [{}])
-        runs.append(measured)
-        raw |= logs
+def run_control(desk: Desk, tool: str) -> None:
+    """Run `kernels/controls/<tool>.cu`, kernel `control_<tool>`, under the tool."""
+    check = checker(tool, desk.claim.policy.sanitizer)
+    path = f"kernels/controls/{tool}.cu"
+    built = build(
+        desk.backend,
+        read_bytes(ROOT / path).decode(),
+        name=path,
+        entry=f"control_{tool}",
+        options=["--std=c++17"],
+    )
+    job = control_job(built.symbol, poison=check.poison)
+    measured, logs = check.run(tool, job, built.binaries["kernel.cubin"], [{}])
     desk.finish(
         declared={},
-        measured={"tool": check.identity, "binary_sha256": None, "runs": runs},
-        raw=raw,
+        measured={"tool": check.identity, "binary_sha256": None, "runs": [measured]},
+        raw=logs,
     )
 
 
@@ -50,7 +43,7 @@ def main(argv: list[str] | None = None) -> int:
     if refusal := desk.barred:
         desk.refuse(refusal)
     else:
-        run_controls(desk, args.tool)
+        run_control(desk, args.tool)
     return 0
 
 

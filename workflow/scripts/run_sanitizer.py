@@ -1,10 +1,9 @@
-"""Gate 2: one sanitizer over one arm, on one case of each size."""
+"""Gate 2 on a device: one sanitizer over one arm, on one case of each size."""
 
 import argparse
 import sys
 
 from fivegates.arm import ROLES, Role
-from fivegates.backend import binary_name
 from fivegates.checked_run import checker
 from fivegates.gate import Desk, gate_parser, guarded, open_desk
 from fivegates.sanitizer import TOOLS
@@ -21,9 +20,9 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
 
 def check(desk: Desk, role: Role, tool: str) -> None:
     operation, claim, build = desk.operation, desk.claim, desk.after[f"{role}/build"]
-    binary = desk.raw(build, binary_name(desk.backend.kind, sanitized=True))
+    binary = desk.raw(build, "kernel.cubin")
     chosen = one_case_of_each_size(claim, operation)
-    check = checker(desk.backend.kind, tool, claim.policy.sanitizer)
+    check = checker(tool, claim.policy.sanitizer)
     trial = job(
         claim,
         operation,

@@ -51,13 +51,14 @@ def load_evidence(
     for file, kind in DOCUMENTS.items():
         load(file, kind)
     claim = Claim.from_dict(documents["claim.json"])
+    backend = Backend.from_dict(documents["backend.json"])
     records = {
         name: Record.from_dict(load(f"{name}.json", "gate_record"))
-        for name in record_names(claim.policy.timing.sessions)
+        for name in record_names(backend.kind, claim.policy.timing.sessions)
     }
     return Evidence(
         claim=claim,
-        backend=Backend.from_dict(documents["backend.json"]),
+        backend=backend,
         sources={role: documents[f"{role}/source.json"] for role in ROLES},
         records=records,
         record_sha256={

@@ -8,13 +8,6 @@ Kind = Literal["cuda", "host"]
 BACKEND_SCHEMA = "fivegates:backend/v1"
 
 
-def binary_name(kind: Kind, *, sanitized: bool) -> str:
-    """File name of the binary that gate 2 runs, or that all other gates run."""
-    if kind == "cuda":
-        return "kernel.cubin"
-    return "sanitized.bin" if sanitized else "plain.bin"
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Device:
     """Identity and limits of one GPU. Clocks in MHz, sizes in bytes, power in W."""

@@ -1,4 +1,4 @@
-"""One kernel's process under a sanitizer: what goes in, and the logs that come out."""
+"""One kernel's process under compute-sanitizer: what goes in, what logs come out."""
 
 import tempfile
 from collections.abc import Iterable, Mapping
@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fivegates.backend import Kind
 from fivegates.claim import SanitizerPolicy
 from fivegates.contract import Arrays
 from fivegates.exercise import launcher, prepare, read_report, write_job
-from fivegates.host.build import find_compiler
 from fivegates.job import Job
 from fivegates.process import portable, run
 from fivegates.tools import Tool, find_compute_sanitizer, sanitizer_command
@@ -18,23 +16,16 @@ from fivegates.tools import Tool, find_compute_sanitizer, sanitizer_command
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Checker:
-    """A tool of gate 2 on one backend; `tool` is None where the build checks."""
+    """A tool of gate 2 on a device."""
 
-    kind: Kind
     check: str
-    tool: Tool | None
+    tool: Tool
     padding_bytes: int
     timeout_s: float
 
     @property
     def identity(self) -> dict[str, Any]:
-        """The tool as a record names it: the compiler's where there is no program."""
-        if self.tool is None:
-            return {
-                "name": "AddressSanitizer, UndefinedBehaviorSanitizer",
-                "version": find_compiler().version,
-                "sha256": None,
-            }
+        """The tool as a record names it."""
         tool = self.tool
         return {"name": tool.name, "version": tool.version, "sha256": tool.sha256}
 
@@ -52,16 +43,13 @@ class Checker:
             prepare(folder, job, binary, inputs)
             write_job(folder, job)
             xml = folder / "report.xml"
-            command = [*self._prefix(xml), *launcher(self.kind, folder, job)]
+            command = [*self._prefix(xml), *launcher("cuda", folder)]
             completed = run(command, timeout_s=self.timeout_s)
             report = read_report(folder)
-            text = completed.stderr if self.kind == "host" else completed.stdout
-            logs = {f"{name}.txt": text.encode()}
+            logs = {f"{name}.txt": completed.stdout.encode()}
             if xml.is_file():
                 logs[f"{name}.xml"] = xml.read_bytes()
-            hidden = {str(folder): "JOB"}
-            if self.tool is not None:
-                hidden[str(self.tool.path)] = self.tool.name
+            hidden = {str(folder): "JOB", str(self.tool.path): self.tool.name}
         measured = {
             "name": name,
             "command": list(portable(command, hidden)),
@@ -73,19 +61,16 @@ class Checker:
         return measured, logs
 
     def _prefix(self, xml: Path) -> list[str | Path]:
-        if self.tool is None:
-            return []
         return sanitizer_command(
             self.tool, self.check, xml=xml, padding_bytes=self.padding_bytes
         )
 
 
-def checker(kind: Kind, check: str, policy: SanitizerPolicy) -> Checker:
-    """The checker of one tool on one backend; ToolError when there is none."""
+def checker(check: str, policy: SanitizerPolicy) -> Checker:
+    """The checker of one tool; ToolError when compute-sanitizer is not installed."""
     return Checker(
-        kind=kind,
         check=check,
-        tool=find_compute_sanitizer() if kind == "cuda" else None,
+        tool=find_compute_sanitizer(),
         padding_bytes=policy.padding_bytes,
         timeout_s=policy.timeout_s,
     )

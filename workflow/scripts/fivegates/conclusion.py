@@ -9,6 +9,7 @@ from fivegates.evidence import Evidence
 from fivegates.record import Reason, Record, Verdict
 
 CONFIRMING_SESSIONS = 3
+DEVICE_GATES = ("timing", "roofline")
 
 ClaimStatus = Literal["supported", "not-supported", "inconclusive", "refused"]
 ReceiptStatus = Literal["preflight", "provisional", "confirmed"]
@@ -31,9 +32,7 @@ def conclude(
     for name, verdict in [*refusals, *open_ends]:
         if excused(backend, name, verdict):
             continue
-        decided = verdict.status == "inconclusive" and name.startswith(
-            ("timing", "roofline")
-        )
+        decided = verdict.status == "inconclusive" and name.startswith(DEVICE_GATES)
         status: ClaimStatus = "inconclusive" if decided else "refused"
         return status, verdict.reason, f"{name}: {verdict.message}"
     if backend.kind == "host":
@@ -48,10 +47,9 @@ def conclude(
 
 
 def excused(backend: Backend, name: str, verdict: Verdict) -> bool:
-    """A host has no device: that costs it gates 3 and 4 and three tools, no more."""
+    """A host has no device: that costs it gates 3 and 4, no more."""
     lacking = verdict.status == "not-run" and verdict.reason == Reason.NO_DEVICE
-    needed = name.endswith(("build", "reference", "memcheck"))
-    return backend.kind == "host" and lacking and not needed
+    return backend.kind == "host" and lacking and name.startswith(DEVICE_GATES)
 
 
 def receipt_status(evidence: Evidence) -> ReceiptStatus:

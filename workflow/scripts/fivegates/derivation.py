@@ -4,13 +4,21 @@ Gates call it to write their records, the verifier to check them: there is one
 derivation of every derived value and every verdict, and this module says which.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fivegates import reference, roofline, sanitizer, session, timing
+from fivegates import (
+    checking,
+    preflight,
+    reference,
+    roofline,
+    sanitizer,
+    session,
+    timing,
+)
 from fivegates.arm import ROLES
-from fivegates.backend import Backend, Device, binary_name
+from fivegates.backend import Backend, Device
 from fivegates.claim import Claim
 from fivegates.constructs import unsupported
 from fivegates.errors import ArtifactError
@@ -38,11 +46,7 @@ def barred(
     after: Mapping[str, Record],
 ) -> Verdict | None:
     """Why the gate of this name may not run, or None."""
-    gate, _, tool = name.rpartition("/")
-    needs_device = name.startswith(("timing", "roofline")) or (
-        gate.endswith(("control", "sanitizer"))
-        and not sanitizer.controls(backend.kind, tool)
-    )
+    needs_device = name.startswith(("timing", "roofline"))
     refusal = denial(inputs, after)
     refused = refusal is not None and refusal.reason == Reason.PREDECESSOR_FAILED
     if backend.kind == "host" and needs_device and not refused:
@@ -56,14 +60,12 @@ def derive(name: str, record: Record, context: Context) -> tuple[Derived, Verdic
     match name.split("/"):
         case [role, "build"]:
             return _derive_build(role, record, context)
-        case [_, "reference"]:
-            return _derive_reference(record, context.claim)
-        case ["control", tool]:
-            runs, found = _runs(tool, record, context)
-            return {"runs": found}, sanitizer.decide_control(runs, found)
-        case [_, "sanitizer", tool]:
-            runs, found = _runs(tool, record, context)
-            return {"runs": found}, sanitizer.decide(runs, found)
+        case [role, "reference"]:
+            return _derive_reference(role, record, context)
+        case ["control", tool] | [_, "sanitizer", tool]:
+            if context.backend.kind == "host":
+                return _derive_checked(name, tool, record, context)
+            return _derive_sanitizer(tool, record, context)
         case ["timing", session]:
             return _derive_session(session, record, context)
         case ["timing"]:
@@ -75,20 +77,27 @@ def derive(name: str, record: Record, context: Context) -> tuple[Derived, Verdic
 
 def _require_same_binary(name: str, record: Record, context: Context) -> None:
     """What was checked and timed is what was built."""
+    host, measured = context.backend.kind == "host", record.result["measured"]  # type: ignore[index]
     match name.split("/"):
-        case [role, "reference"] | [role, "sanitizer", _]:
-            used = {role: record.measured["binary_sha256"]}
+        case [role, "reference"]:
+            used = {(role, "values.so" if host else "kernel.cubin"): "binary_sha256"}
+            used |= {(role, "contracted.so"): "contracted_sha256"} if host else {}
+        case [role, "sanitizer", tool]:
+            used = {(role, "checked.so" if host else "kernel.cubin"): "binary_sha256"}
+            if host and tool == "memcheck":
+                used |= {(role, "address.so"): "address_sha256"}
         case ["timing", _]:
-            used = {role: record.measured["binaries"][role] for role in ROLES}
+            measured = measured["binaries"]
+            used = {(role, "kernel.cubin"): role for role in ROLES}
         case _:
             return
-    file = binary_name(context.backend.kind, sanitized="/sanitizer/" in name)
-    for role, digest in used.items():
-        build = context.records[f"{role}/build"]
-        (built,) = (item for item in build.artifacts if item.name.endswith(f"/{file}"))
-        if digest != built.sha256:
+    for (role, file), field in used.items():
+        artifacts = context.records[f"{role}/build"].artifacts
+        built = {item.name.rpartition("/")[2]: item.sha256 for item in artifacts}
+        if measured[field] != built.get(file):
             raise ArtifactError(
-                f"{name}: ran binary {digest} as {role}, expected {built.sha256}"
+                f"{name}: ran binary {measured[field]} as {role}, "
+                f"expected {built.get(file)}"
             )
 
 
@@ -105,37 +114,80 @@ def _derive_build(
     role: str, record: Record, context: Context
 ) -> tuple[Derived, Verdict]:
     """A build passes unless the source needs what the host backend lacks."""
-    options = context.claim.arms[role].options  # type: ignore[index]
+    arm, measured = context.claim.arms[role], record.measured  # type: ignore[index]
     host = context.backend.kind == "host"
-    if not host and set(options) - set(record.measured["flags"]):
-        raise ArtifactError(f"{role}/build: built without {', '.join(options)}")
-    lacking = unsupported(context.sources[role]) if host else None
+    if not host and set(arm.options) - set(measured["flags"]):
+        raise ArtifactError(f"{role}/build: built without {', '.join(arm.options)}")
+    if not host:
+        return {"unsupported": None}, Verdict.passed(
+            f"compiled by {measured['compiler']}"
+        )
+    lacking = unsupported(context.sources[role]) or measured["host"]["refused"]
     if lacking is None:
-        compiler = record.measured["compiler"]
-        return {"unsupported": None}, Verdict.passed(f"compiled by {compiler}")
+        return {"unsupported": None}, preflight.judge_build(measured)
     return {"unsupported": lacking}, Verdict.not_run(
         Reason.UNSUPPORTED_CONSTRUCT,
-        f"{context.claim.arms[role].source}: {lacking} cannot run on the host; "  # type: ignore[index]
-        "run the claim where an NVIDIA device is",
+        f"{arm.source}: {lacking}, expected what the host can run; run the claim where "
+        "an NVIDIA device is",
     )
 
 
-def _derive_reference(record: Record, claim: Claim) -> tuple[Derived, Verdict]:
-    if record.measured["timed_out"] is None:
-        reference.require_complete(record.measured, claim)
-    verdict = reference.judge(record.measured, claim)
-    return reference.derive(record.measured), verdict
+def _derive_reference(
+    role: str, record: Record, context: Context
+) -> tuple[Derived, Verdict]:
+    measured, claim = record.measured, context.claim
+    host = context.backend.kind == "host"
+    launches = [claim.policy.reference.launches] * len(measured["cases"])
+    if host:
+        launches = preflight.sweep(reference.keys(measured), launches[0])
+    if measured["timed_out"] is None:
+        reference.require_complete(measured, claim, launches)
+    verdict = reference.judge(measured, claim)
+    derived = reference.derive(measured)
+    if not host:
+        return derived, verdict
+    found = preflight.derive(measured, context.sources[role])
+    if verdict.status == "pass":
+        verdict = preflight.judge(found, verdict.message)
+    return {**derived, "host": found}, verdict
 
 
-def _runs(
+def _derive_sanitizer(
     tool: str, record: Record, context: Context
-) -> tuple[Sequence[Mapping[str, Any]], list[dict[str, Any]]]:
-    """The runs of a sanitizer's record, and what their logs say."""
-    sanitizer.require_runs(record.gate, context.backend.kind, tool, record.measured)
-    names = [item.name.rpartition("/")[2] for item in record.artifacts]
-    logs = {name: context.raw(record, name) for name in names}
+) -> tuple[Derived, Verdict]:
+    """The runs of compute-sanitizer, and what their logs say."""
+    sanitizer.require_runs(record.gate, tool, record.measured)
     runs = record.measured["runs"]
-    return runs, sanitizer.derive(context.backend.kind, tool, runs, logs)
+    found = sanitizer.derive(tool, runs, _logs(record, context))
+    decide = sanitizer.decide_control if record.gate == "control" else sanitizer.decide
+    return {"runs": found}, decide(runs, found)
+
+
+def _derive_checked(
+    name: str, tool: str, record: Record, context: Context
+) -> tuple[Derived, Verdict]:
+    """The runs of the host's checker, and what their logs say."""
+    runs, logs = record.measured["runs"], _logs(record, context)
+    second = tool == "memcheck" and record.measured["address_sha256"] is not None
+    checking.require_runs(name, runs, second=second)
+    control = record.gate == "control"
+    role = name.partition("/")[0]
+    entry = f"control_{tool}" if control else context.claim.arms[role].entry  # type: ignore[index]
+    found = checking.derive(tool, runs, logs, entry)
+    if control:
+        return {"runs": found}, checking.judge_control(tool, runs, found)
+    derived: dict[str, Any] = {"runs": found}
+    if tool == "memcheck":
+        derived["census"] = checking.derive_census(logs[checking.CENSUS_LOG])
+    verdict = checking.judge(runs, found)
+    if tool == "racecheck":
+        verdict = checking.with_proof(verdict, record.measured["static_proof"])
+    return derived, verdict
+
+
+def _logs(record: Record, context: Context) -> dict[str, str]:
+    names = [item.name.rpartition("/")[2] for item in record.artifacts]
+    return {name: context.raw(record, name) for name in names}
 
 
 def _derive_session(

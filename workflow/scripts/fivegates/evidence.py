@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from fivegates.arm import ROLES, Role
-from fivegates.backend import Backend
+from fivegates.backend import Backend, Kind
+from fivegates.checking import CHECKS
 from fivegates.claim import Claim
 from fivegates.record import Artifact, Record
 from fivegates.sanitizer import TOOLS
@@ -31,13 +32,18 @@ class Evidence:
     assembly: Mapping[str, Any]
 
 
-def record_names(sessions: int) -> tuple[str, ...]:
+def tools(kind: Kind) -> tuple[str, ...]:
+    """The tools of gate 2: those of compute-sanitizer, or the host checker's."""
+    return TOOLS if kind == "cuda" else CHECKS
+
+
+def record_names(kind: Kind, sessions: int) -> tuple[str, ...]:
     """Every gate record of a claim, in the order in which they decide."""
     return (
         *(f"{role}/build" for role in ROLES),
         *(f"{role}/reference" for role in ROLES),
-        *(f"control/{tool}" for tool in TOOLS),
-        *(f"{role}/sanitizer/{tool}" for role in ROLES for tool in TOOLS),
+        *(f"control/{tool}" for tool in tools(kind)),
+        *(f"{role}/sanitizer/{tool}" for role in ROLES for tool in tools(kind)),
         *(f"timing/{session_name(number)}" for number in range(1, sessions + 1)),
         "timing",
         "roofline",
@@ -57,19 +63,24 @@ def subjects(name: str) -> tuple[Role, ...]:
     return tuple(role for role in ROLES if role == first) or ROLES
 
 
-def predecessors(name: str, sessions: int) -> tuple[str, ...]:
-    """Records that must have passed before the one of this name may run."""
+def predecessors(name: str, kind: Kind, sessions: int) -> tuple[str, ...]:
+    """Records that must have passed before the one of this name may run.
+
+    On a device memcheck comes first: the others are no guide to a kernel that fails it.
+    On the host one run answers for all.
+    """
     match name.split("/"):
         case [role, "reference"]:
             return (f"{role}/build",)
         case [role, "sanitizer", tool]:
-            first = () if tool == MEMCHECK else (f"{role}/sanitizer/{MEMCHECK}",)
+            alone = tool == MEMCHECK or kind == "host"
+            first = () if alone else (f"{role}/sanitizer/{MEMCHECK}",)
             return (f"{role}/build", f"{role}/reference", f"control/{tool}", *first)
         case ["timing", _]:
             return (
                 *(f"{role}/build" for role in ROLES),
                 *(f"{role}/reference" for role in ROLES),
-                *(f"{role}/sanitizer/{tool}" for role in ROLES for tool in TOOLS),
+                *(f"{role}/sanitizer/{tool}" for role in ROLES for tool in tools(kind)),
             )
         case ["timing"]:
             return tuple(f"timing/{session_name(n)}" for n in range(1, sessions + 1))

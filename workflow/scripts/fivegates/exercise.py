@@ -15,6 +15,8 @@ from fivegates.backend import Kind
 from fivegates.claim import Tolerance
 from fivegates.contract import Arrays
 from fivegates.errors import ClaimError, ToolError
+from fivegates.host.compiler import find_compiler
+from fivegates.host.runtime import runner
 from fivegates.job import (
     JOB_FILE,
     REPORT_FILE,
@@ -51,10 +53,10 @@ def prepare(folder: Path, job: Job, binary: bytes, inputs: Iterable[Arrays]) -> 
             array.tofile(folder / input_file(case.index, name))
 
 
-def launcher(kind: Kind, folder: Path, job: Job) -> list[str | Path]:
+def launcher(kind: Kind, folder: Path) -> list[str | Path]:
     """The command that runs a prepared job: the kernel's own process."""
     if kind == "host":
-        return [folder / job.binary, folder]
+        return [runner(find_compiler(), address=False), folder]
     return [sys.executable, EXERCISE_SCRIPT, folder]
 
 
@@ -79,7 +81,7 @@ def compare_outputs(
     tolerance: Tolerance,
 ) -> dict[str, Comparison]:
     """Each output of an answered case against its oracle: the worst of its variants."""
-    if report.error is not None:
+    if report.error is not None or report.limit is not None:
         return {}
     compared = {}
     for name, right in expected.items():
@@ -110,7 +112,7 @@ def exercise(kind: Kind, folder: Path, job: Job, timeout_s: float) -> Exercised:
     remaining = job
     while remaining.cases:
         write_job(folder, remaining)
-        completed = run(launcher(kind, folder, job), timeout_s=timeout_s)
+        completed = run(launcher(kind, folder), timeout_s=timeout_s)
         report = read_report(folder)
         answered += report.cases
         if report.done and completed.exit_status == 0:
@@ -136,5 +138,6 @@ def _died(index: int, completed: Completed) -> CaseReport:
         index=index,
         variants=(),
         changed_inputs=(),
+        limit=None,
         error=f"process ended by {completed.signal_name}",
     )

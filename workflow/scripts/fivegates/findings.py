@@ -5,7 +5,7 @@ Nothing is judged here. What cannot be read whole is None, never an empty list.
 
 import re
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,8 +18,7 @@ RACE_SUMMARY = re.compile(
 )
 ASAN_ERROR = re.compile(r"ERROR: AddressSanitizer: ([\w-]+)")
 ASAN_ACCESS = re.compile(r"(READ|WRITE) of size \d+")
-ASAN_FRAME = re.compile(r"\s+#\d+ \S+ in .* (/\S+\.cu):(\d+)")
-UBSAN_ERROR = re.compile(r"(/\S+?):(\d+):\d+: runtime error: (.*)")
+ASAN_FRAME = re.compile(r"\s+#\d+ \S+\s+\(/([^()]+):(\d+)\)")
 BY_THREAD = re.compile(
     r"==fivegates== kernel=(.*) block=\(([\d,]+)\) thread=\(([\d,]+)\)"
 )
@@ -114,36 +113,26 @@ def _number(text: str) -> int:
     return int(text.replace(",", ""))
 
 
-def parse_host_text(text: str) -> tuple[Finding, ...]:
-    """Findings in the stderr of a runner built with Address and UB sanitizers.
+def parse_address_text(text: str) -> tuple[Finding, ...]:
+    """Findings in AddressSanitizer's text, each with the runner's line behind it.
 
-    The runner's own line names kernel, block and thread. AddressSanitizer calls it
-    behind its report, UndefinedBehaviorSanitizer in front of it.
+    That line names kernel, block and thread, which AddressSanitizer does not know.
     """
     findings: list[Finding] = []
     pending: dict[str, Any] = {}
-    who: dict[str, Any] = {}
     for line in text.splitlines():
-        if match := UBSAN_ERROR.match(line):
-            findings.append(_undefined(match, who))
-            who = {}
-        elif match := ASAN_ERROR.search(line):
+        if match := ASAN_ERROR.search(line):
             if pending:
                 findings.append(_overrun(pending))
             pending = {"text": match[1], "file": None, "line": None}
-        elif match := BY_THREAD.match(line):
-            who = {
-                "kernel": match[1],
-                "block": _numbers(match[2]),
-                "thread": _numbers(match[3]),
-            }
-            if pending:
-                findings.append(_overrun(pending | who))
-                pending, who = {}, {}
+        elif pending and (match := BY_THREAD.match(line)):
+            who = {"block": _numbers(match[2]), "thread": _numbers(match[3])}
+            findings.append(_overrun(pending | {"kernel": match[1]} | who))
+            pending = {}
         elif pending and (match := ASAN_ACCESS.match(line)):
             pending["text"] += f", {match[0]}"
         elif pending and not pending["file"] and (match := ASAN_FRAME.match(line)):
-            pending |= {"file": match[1].lstrip("/"), "line": int(match[2])}
+            pending |= {"file": match[1], "line": int(match[2])}
     if pending:
         findings.append(_overrun(pending))
     return tuple(findings)
@@ -153,12 +142,24 @@ def _overrun(report: Mapping[str, Any]) -> Finding:
     return Finding(check="memcheck", level="Error", **{**NOBODY, **report})
 
 
-def _undefined(match: re.Match[str], who: Mapping[str, Any]) -> Finding:
-    file, line, text = match.groups()
-    report = {"text": text, "file": file.lstrip("/"), "line": int(line)}
-    return Finding(check="undefined", level="Error", **{**NOBODY, **report, **who})
-
-
 def _numbers(text: str) -> Position:
     x, y, z = map(int, text.split(","))
     return x, y, z
+
+
+def place(finding: Mapping[str, Any]) -> str:
+    """A finding in one line: its text, kernel, file, line, block and thread."""
+    parts = [f'"{finding["text"]}"']
+    if finding["kernel"]:
+        parts.append(f"in {finding['kernel']}")
+    if finding["file"]:
+        parts.append(f"at {finding['file']}:{finding['line']}")
+    if finding["block"] is not None:
+        parts.append(f"block {_triple(finding['block'])}")
+    if finding["thread"] is not None:
+        parts.append(f"thread {_triple(finding['thread'])}")
+    return " ".join(parts)
+
+
+def _triple(position: Sequence[int]) -> str:
+    return f"({','.join(map(str, position))})"

@@ -62,8 +62,10 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def gate_parser(description: str | None) -> argparse.ArgumentParser:
-    """Flags that every gate script has."""
+def gate_parser(
+    description: str | None, *, several: bool = False
+) -> argparse.ArgumentParser:
+    """Flags that every gate script has; `several` records come from one run."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--results", type=Path, default=Path("results"))
     parser.add_argument("--claim", type=Path, required=True, help="claim.json")
@@ -79,7 +81,13 @@ def gate_parser(description: str | None) -> argparse.ArgumentParser:
         default=[],
         help="records that must have passed",
     )
-    parser.add_argument("--output", type=Path, required=True, help="the record")
+    parser.add_argument(
+        "--output",
+        type=Path,
+        required=True,
+        nargs="+" if several else None,
+        help="the record",
+    )
     return parser
 
 
@@ -231,6 +239,27 @@ def open_desk(arguments: argparse.Namespace) -> Desk:
         },
         started_at=now(),
     )
+
+
+def open_desks(arguments: argparse.Namespace) -> dict[str, Desk]:
+    """A desk for each record of a run, by its stem; those that may not run are written.
+
+    Of the controls given, a record waits for its own.
+    """
+    ready = {}
+    for output in arguments.output:
+        after = [
+            path
+            for path in arguments.after
+            if path.parent.name != "control" or path.stem == output.stem
+        ]
+        own = {**vars(arguments), "output": output, "after": after}
+        desk = open_desk(argparse.Namespace(**own))
+        if refusal := desk.barred:
+            desk.refuse(refusal)
+        else:
+            ready[output.stem] = desk
+    return ready
 
 
 def _require_pinned(

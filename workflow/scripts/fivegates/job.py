@@ -54,13 +54,15 @@ class CaseReport:
     """What happened to one case.
 
     `variants[k]` numbers the output of launch k by first appearance; `changed_inputs`
-    names inputs whose bytes differ afterwards; `error` is a launch or driver error.
+    names inputs whose bytes differ afterwards; `error` is a launch or driver error,
+    `limit` what the host backend does not let a kernel do.
     """
 
     index: int
     variants: tuple[int, ...]
     changed_inputs: tuple[str, ...]
     error: str | None
+    limit: str | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -156,6 +158,7 @@ def report_line(report: CaseReport) -> str:
             "variants": report.variants,
             "changed_inputs": report.changed_inputs,
             "error": report.error,
+            "limit": report.limit,
         }
     )
 
@@ -176,6 +179,7 @@ def parse_report(text: str) -> Report:
                 variants=tuple(data["variants"]),
                 changed_inputs=tuple(data["changed_inputs"]),
                 error=data["error"],
+                limit=data["limit"],
             )
         )
     return Report(cases=tuple(cases), done=done, sanitizer_reports=reports)

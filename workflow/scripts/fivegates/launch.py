@@ -143,7 +143,9 @@ def exercise(job: Job, folder: Path, report: TextIO) -> bool:
 
 
 def _failed(case: CaseJob, error: str) -> CaseReport:
-    return CaseReport(index=case.index, variants=(), changed_inputs=(), error=error)
+    return CaseReport(
+        index=case.index, variants=(), changed_inputs=(), error=error, limit=None
+    )
 
 
 def _exercise_case(kernel: Kernel, case: CaseJob, folder: Path) -> CaseReport:
@@ -164,7 +166,11 @@ def _exercise_case(kernel: Kernel, case: CaseJob, folder: Path) -> CaseReport:
     for pointer in pointers.values():
         runtime.free(pointer)
     return CaseReport(
-        index=case.index, variants=variants, changed_inputs=changed, error=None
+        index=case.index,
+        variants=variants,
+        changed_inputs=changed,
+        error=None,
+        limit=None,
     )
 
 

@@ -38,9 +38,17 @@ def run(
     *,
     timeout_s: float,
     environment: Mapping[str, str] | None = None,
+    memory_bytes: int | None = None,
+    file_bytes: int | None = None,
+    errors_bytes: int | None = None,
 ) -> Completed:
-    """Run a command in a process group of its own; end the group when time is up."""
-    arguments = [str(word) for word in command]
+    """Run a command in a process group of its own; end the group when time is up.
+
+    `memory_bytes` bounds the address space, `file_bytes` each file that it writes;
+    of stderr the first `errors_bytes` are kept.
+    """
+    limits = _limits(memory_bytes, file_bytes)
+    arguments = [*limits, *(str(word) for word in command)]
     try:
         process = subprocess.Popen(
             arguments,
@@ -52,7 +60,7 @@ def run(
         )
     except OSError as error:
         raise ToolError(
-            f"{arguments[0]}: {error.strerror}, expected an executable"
+            f"{command[0]}: {error.strerror}, expected an executable"
         ) from None
     exit_status = None
     try:
@@ -67,8 +75,19 @@ def run(
     return Completed(
         exit_status=exit_status,
         stdout=stdout.decode(errors="replace"),
-        stderr=stderr.decode(errors="replace"),
+        stderr=stderr[:errors_bytes].decode(errors="replace"),
     )
+
+
+def _limits(memory_bytes: int | None, file_bytes: int | None) -> list[str]:
+    """Words before a command that bound it: a shell that becomes the command."""
+    bounds = {"-v": (memory_bytes, 1024), "-f": (file_bytes, 512)}
+    settings = [
+        f"ulimit {flag} {-(-value // unit)} && "
+        for flag, (value, unit) in bounds.items()
+        if value is not None
+    ]
+    return ["/bin/sh", "-c", f'{"".join(settings)}exec "$@"', "sh"] if settings else []
 
 
 def portable(

@@ -170,6 +170,7 @@ def _correctness(evidence: Evidence) -> dict[str, Any]:
     ]
     memcheck = evidence.records["candidate/sanitizer/memcheck"].result
     runs = [] if memcheck is None else memcheck["derived"]["runs"]
+    errors = "errors" if evidence.backend.kind == "host" else "text_errors"
     return {
         "reference": references[0]["declared"]["reference"] if references else None,
         "atol": evidence.claim.tolerance.atol,
@@ -177,7 +178,7 @@ def _correctness(evidence: Evidence) -> dict[str, Any]:
         "cases": sum(result["derived"]["cases"] for result in references),
         "launches": sum(result["derived"]["launches"] for result in references),
         "failures": sum(result["derived"]["failures"] for result in references),
-        "memcheck_errors": runs[0]["text_errors"] if runs else None,
+        "memcheck_errors": runs[0][errors] if runs else None,
         "sanitizer_exit_status": runs[0]["exit_status"] if runs else None,
         "sanitizer_version": (
             None if memcheck is None else memcheck["measured"]["tool"]["version"]
@@ -199,7 +200,9 @@ def _artifacts(evidence: Evidence) -> dict[str, Any]:
     return {
         "systems": None,
         "compute": None,
-        "sanitizer": [name for name in ending(".txt", ".xml") if "/sanitizer/" in name],
+        "sanitizer": [
+            name for name in ending(".txt", ".xml", ".jsonl") if "/sanitizer/" in name
+        ],
         "gpu_state_before": sessions[0][1] if sessions else None,
         "gpu_state_after": sessions[-1][1] if sessions else None,
     }

@@ -42,6 +42,8 @@ class Reason(StrEnum):
     HAZARD_WARNING = "hazard-warning"
     API_ERROR = "api-error"
     EVIDENCE_DISAGREES = "evidence-disagrees"
+    LIMIT_REACHED = "limit-reached"
+    MARGINAL = "marginal"
     CONTROL_NOT_CAUGHT = "control-not-caught"
     TIMED_OUTPUT_WRONG = "timed-output-wrong"
     HELD_QUEUE_EXPIRED = "held-queue-expired"
@@ -53,6 +55,15 @@ class Reason(StrEnum):
     ABOVE_ROOF = "above-roof"
     BELOW_FLOOR = "below-floor"
     PROBE_UNRELIABLE = "probe-unreliable"
+
+
+TOOL_REASONS: Mapping[str, Reason] = {
+    "memcheck": Reason.MEMORY_ERROR,
+    "racecheck": Reason.RACE,
+    "initcheck": Reason.UNINITIALIZED_READ,
+    "synccheck": Reason.BARRIER_ERROR,
+    "undefined": Reason.UNDEFINED_BEHAVIOR,
+}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

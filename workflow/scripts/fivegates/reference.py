@@ -90,6 +90,19 @@ def never_written(expected: np.ndarray) -> Comparison:
     )
 
 
+def tolerance_ratio(
+    actual: np.ndarray, expected: np.ndarray, tolerance: Tolerance
+) -> float:
+    """Largest |y - r| / (atol + rtol*|r|): above 1 is outside; inf where not finite."""
+    y, r = actual.ravel().astype(np.float64), expected.ravel()
+    if not y.size:
+        return 0.0
+    allowed = tolerance.atol + tolerance.rtol * np.abs(r)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.abs(y - r) / allowed
+    return float(np.where(y == r, 0.0, np.where(np.isfinite(y), ratio, np.inf)).max())
+
+
 def worst(comparisons: Sequence[Comparison]) -> Comparison:
     """The comparison with the most failures, of the distinct outputs of one case."""
     return max(comparisons, key=lambda comparison: comparison.failures)
@@ -147,6 +160,14 @@ def case_key(case: Case) -> dict[str, Any]:
     }
 
 
+def keys(measured: Mapping[str, Any]) -> list[Case]:
+    """The cases that were judged."""
+    return [
+        Case(generator=c["generator"], seed=c["seed"], sizes=c["sizes"])
+        for c in measured["cases"]
+    ]
+
+
 def case_result(
     case: Case, report: CaseReport, outputs: Mapping[str, Comparison]
 ) -> dict[str, Any]:
@@ -157,6 +178,7 @@ def case_result(
         "distinct_outputs": len(set(report.variants)),
         "changed_inputs": list(report.changed_inputs),
         "error": report.error,
+        **({} if report.limit is None else {"limit": report.limit}),
         "outputs": {name: asdict(found) for name, found in outputs.items()},
     }
 
@@ -180,19 +202,26 @@ def _largest_of(outputs: Sequence[Mapping[str, Any]], key: str) -> float | None:
     return max((o[key] for o in outputs if o[key] is not None), default=None)
 
 
-def require_complete(measured: Mapping[str, Any], claim: Claim) -> None:
-    """ArtifactError where a gate says of itself that it looked at less than it must."""
-    cases, launches = measured["cases"], claim.policy.reference.launches
+def require_complete(
+    measured: Mapping[str, Any], claim: Claim, launches: Sequence[int]
+) -> None:
+    """ArtifactError where a gate says of itself that it looked at less than it must.
+
+    `launches` is what each case needs.
+    """
+    cases = measured["cases"]
     if claim.workload.sizes not in [case["sizes"] for case in cases]:
         raise ArtifactError("reference: no case has the timed sizes, expected one")
-    for case in cases:
+    for case, needed in zip(cases, launches, strict=True):
         outputs = case["outputs"].values()
+        if case.get("limit"):
+            continue
         if case["error"] is None and not outputs:
             raise ArtifactError(f"reference: {_label(case)}: no output was compared")
-        if case["error"] is None and case["launches"] not in (0, launches):
+        if case["error"] is None and case["launches"] not in (0, needed):
             raise ArtifactError(
                 f"reference: {_label(case)}: {case['launches']} launches, "
-                f"expected {launches}"
+                f"expected {needed}"
             )
         if not case["launches"] and any(
             o["failures"] != o["elements"] for o in outputs
@@ -227,6 +256,8 @@ def judge(measured: Mapping[str, Any], claim: Claim) -> Verdict:
 
 def _refusal(case: Mapping[str, Any], tolerance: Tolerance) -> Verdict | None:
     label = _label(case)
+    if limit := case.get("limit"):
+        return Verdict.not_run(Reason.LIMIT_REACHED, f"{label}: {limit}")
     if case["error"] is not None:
         return Verdict.fail(Reason.LAUNCH_ERROR, f"{label}: {case['error']}")
     if case["changed_inputs"]:
@@ -249,9 +280,8 @@ def _refusal(case: Mapping[str, Any], tolerance: Tolerance) -> Verdict | None:
 
 
 def _label(case: Mapping[str, Any]) -> str:
-    return Case(
-        generator=case["generator"], seed=case["seed"], sizes=case["sizes"]
-    ).label()
+    (key,) = keys({"cases": [case]})
+    return key.label()
 
 
 def _cause(output: Mapping[str, Any]) -> Reason:

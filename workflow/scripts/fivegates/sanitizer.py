@@ -1,4 +1,4 @@
-"""Gate 2, decided: what a sanitizer's records, text and exit status say together.
+"""Gate 2 on a device, decided: what records, text and exit status say together.
 
 A pass needs all three to be present, complete and clean, and the kernel's process to
 have reached its end. Any finding in any of them fails. What is left is `not-run` or
@@ -9,16 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from fivegates.backend import Kind
 from fivegates.errors import ArtifactError
-from fivegates.findings import (
-    Finding,
-    Summary,
-    parse_host_text,
-    parse_summary,
-    parse_xml,
-)
-from fivegates.record import Reason, Verdict
+from fivegates.findings import Finding, parse_summary, parse_xml, place
+from fivegates.record import TOOL_REASONS, Reason, Verdict
 
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 COMMAND = "compute-sanitizer"
@@ -26,72 +19,24 @@ ERROR_EXIT_STATUS = 99
 FINDINGS_KEPT = 20
 API_KINDS = ("Api", "Sanitizer")
 
-REASONS: Mapping[str, Reason] = {
-    "memcheck": Reason.MEMORY_ERROR,
-    "racecheck": Reason.RACE,
-    "initcheck": Reason.UNINITIALIZED_READ,
-    "synccheck": Reason.BARRIER_ERROR,
-    "undefined": Reason.UNDEFINED_BEHAVIOR,
-}
 
-
-def derive_cuda(
+def derive_run(
     tool: str, *, xml: str | None, text: str, exit_status: int, completed: bool
 ) -> dict[str, Any]:
     """What one compute-sanitizer run found, read from its three sources."""
     records = None if xml is None else parse_xml(xml)
     found = records or ()
     device = [finding for finding in found if finding.check not in API_KINDS]
-    return _derived(
-        tool,
-        exit_status=exit_status,
-        completed=completed,
-        records=None if records is None else len(records),
-        summary=parse_summary(tool, text),
-        device=device,
-        api_errors=len(found) - len(device),
-    )
-
-
-def derive_host(
-    tool: str, *, text: str, reports: int | None, exit_status: int, completed: bool
-) -> dict[str, Any]:
-    """What one sanitized host run found: its text, the runner's count, its exit status.
-
-    `reports` is the runner's own count of sanitizer call-backs, None where the process
-    did not live to write it.
-    """
-    found = parse_host_text(text)
-    return _derived(
-        tool,
-        exit_status=exit_status,
-        completed=completed,
-        records=reports,
-        summary=Summary(errors=len(found), warnings=0, not_printed=0),
-        device=found,
-        api_errors=0,
-    )
-
-
-def _derived(
-    tool: str,
-    *,
-    exit_status: int,
-    completed: bool,
-    records: int | None,
-    summary: Summary | None,
-    device: Sequence[Finding],
-    api_errors: int,
-) -> dict[str, Any]:
     warnings = sum(finding.level == "Warning" for finding in device)
+    summary = parse_summary(tool, text)
     return {
         "tool": tool,
         "exit_status": exit_status,
         "completed": completed,
-        "records": records,
+        "records": None if records is None else len(records),
         "device_errors": len(device) - warnings,
         "device_warnings": warnings,
-        "api_errors": api_errors,
+        "api_errors": len(found) - len(device),
         "text_errors": None if summary is None else summary.errors,
         "text_warnings": None if summary is None else summary.warnings,
         "not_printed": None if summary is None else summary.not_printed,
@@ -108,7 +53,7 @@ def _distinct(findings: Sequence[Finding]) -> list[dict[str, Any]]:
 
 
 def judge(derived: Mapping[str, Any]) -> Verdict:
-    """The verdict of one tool on one kernel, whichever backend it ran on."""
+    """The verdict of one tool on one kernel."""
     errors = derived["text_errors"] or 0
     if derived["device_errors"]:
         return _failed(derived)
@@ -119,9 +64,10 @@ def judge(derived: Mapping[str, Any]) -> Verdict:
     if errors:
         return Verdict.fail(Reason.EVIDENCE_DISAGREES, _sources(derived))
     if derived["device_warnings"] or derived["text_warnings"]:
-        place = _place(derived["findings"][0]) if derived["findings"] else "not located"
+        found = derived["findings"]
+        where = place(found[0]) if found else "not located"
         return Verdict.inconclusive(
-            Reason.HAZARD_WARNING, f"{derived['text_warnings']} warnings, {place}"
+            Reason.HAZARD_WARNING, f"{derived['text_warnings']} warnings, {where}"
         )
     if shortfall := _shortfall(derived):
         return shortfall
@@ -155,8 +101,8 @@ def _failed(derived: Mapping[str, Any]) -> Verdict:
     plural = "" if count == 1 else "s"
     note = "" if _agree(derived) else f" ({_sources(derived)})"
     return Verdict.fail(
-        REASONS.get(first["check"], REASONS[derived["tool"]]),
-        f"{count} error{plural}, {_place(first)}{note}",
+        TOOL_REASONS.get(first["check"], TOOL_REASONS[derived["tool"]]),
+        f"{count} error{plural}, {place(first)}{note}",
     )
 
 
@@ -170,38 +116,13 @@ def _agree(derived: Mapping[str, Any]) -> bool:
     )
 
 
-def _place(finding: Mapping[str, Any]) -> str:
-    parts = [f'"{finding["text"]}"']
-    if finding["kernel"]:
-        parts.append(f"in {finding['kernel']}")
-    if finding["file"]:
-        parts.append(f"at {finding['file']}:{finding['line']}")
-    if finding["block"] is not None:
-        parts.append(f"block {_triple(finding['block'])}")
-    if finding["thread"] is not None:
-        parts.append(f"thread {_triple(finding['thread'])}")
-    return " ".join(parts)
-
-
-def _triple(position: Sequence[int]) -> str:
-    return f"({','.join(map(str, position))})"
-
-
-def controls(kind: Kind, tool: str) -> tuple[str, ...]:
-    """Planted faults that the tool must catch; none where it cannot run at all."""
-    if kind == "cuda":
-        return (tool,)
-    return ("memcheck", "undefined") if tool == "memcheck" else ()
-
-
-def require_runs(gate: str, kind: Kind, tool: str, measured: Mapping[str, Any]) -> None:
-    """ArtifactError unless the runs are those of this gate, under this tool."""
-    expected = controls(kind, tool) if gate == "control" else (tool,)
+def require_runs(gate: str, tool: str, measured: Mapping[str, Any]) -> None:
+    """ArtifactError unless the run is that of this gate, under this tool."""
     names = tuple(run["name"] for run in measured["runs"])
-    if names != expected:
-        raise ArtifactError(f"{gate} {tool}: runs are {names}, expected {expected}")
+    if names != (tool,):
+        raise ArtifactError(f"{gate} {tool}: runs are {names}, expected {(tool,)}")
     for run in measured["runs"]:
-        if kind == "cuda" and run["command"][:3] != [COMMAND, "--tool", tool]:
+        if run["command"][:3] != [COMMAND, "--tool", tool]:
             raise ArtifactError(
                 f"{gate} {tool}: command is {' '.join(run['command'])}, expected "
                 f"{COMMAND} --tool {tool}"
@@ -211,35 +132,20 @@ def require_runs(gate: str, kind: Kind, tool: str, measured: Mapping[str, Any]) 
 
 
 def derive(
-    kind: Kind, tool: str, runs: Sequence[Mapping[str, Any]], logs: Mapping[str, str]
+    tool: str, runs: Sequence[Mapping[str, Any]], logs: Mapping[str, str]
 ) -> list[dict[str, Any]]:
     """What each finished run found; `logs` has texts of `<run>.xml`, `<run>.txt`."""
     return [
-        _derive_run(kind, tool, run, logs)
-        for run in runs
-        if run["exit_status"] is not None
-    ]
-
-
-def _derive_run(
-    kind: Kind, tool: str, run: Mapping[str, Any], logs: Mapping[str, str]
-) -> dict[str, Any]:
-    text = logs[f"{run['name']}.txt"]
-    if kind == "host":
-        return derive_host(
+        derive_run(
             tool,
-            text=text,
-            reports=run["reports"],
+            xml=logs.get(f"{run['name']}.xml"),
+            text=logs[f"{run['name']}.txt"],
             exit_status=run["exit_status"],
             completed=run["completed"],
         )
-    return derive_cuda(
-        tool,
-        xml=logs.get(f"{run['name']}.xml"),
-        text=text,
-        exit_status=run["exit_status"],
-        completed=run["completed"],
-    )
+        for run in runs
+        if run["exit_status"] is not None
+    ]
 
 
 def decide(
@@ -276,7 +182,7 @@ def _caught(name: str, derived: Mapping[str, Any], verdict: Verdict) -> bool:
     kernels = {finding["kernel"] for finding in derived["findings"]}
     return (
         verdict.status == "fail"
-        and verdict.reason == REASONS[name]
+        and verdict.reason == TOOL_REASONS[name]
         and kernels == {f"control_{name}"}
         and _agree(derived)
     )

@@ -1,14 +1,13 @@
 """The block that people read: in the receipt, from `verify`, and in the README."""
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fivegates.arm import ROLES
 from fivegates.conclusion import excused
-from fivegates.evidence import Evidence
+from fivegates.evidence import Evidence, tools
 from fivegates.record import Verdict
-from fivegates.sanitizer import TOOLS
 
 # A tool's own text may not forge a line, nor move the cursor of a terminal.
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
@@ -44,7 +43,7 @@ def _gate_lines(evidence: Evidence, refused: bool) -> Iterator[str]:
         elif refused and gate in ("timing", "roofline"):
             text = "not shown: the claim is refused"
         else:
-            text = _passed(evidence, gate, exempt)
+            text = _passed(evidence, gate)
         yield f"{gate:<10} {verdict.status:<12} {text}"
 
 
@@ -54,7 +53,7 @@ def _leading(verdicts: Mapping[str, Verdict]) -> tuple[str, Verdict]:
     return min(verdicts.items(), key=lambda item: order.index(item[1].status))
 
 
-def _passed(evidence: Evidence, gate: str, exempt: Collection[str]) -> str:
+def _passed(evidence: Evidence, gate: str) -> str:
     records = evidence.records
     if gate == "reference":
         derived = [records[f"{role}/reference"].derived for role in ROLES]
@@ -65,10 +64,8 @@ def _passed(evidence: Evidence, gate: str, exempt: Collection[str]) -> str:
             f"max |y-r|/|r| {max(errors, default=0.0):.2g}"
         )
     if gate == "sanitizer":
-        ran = [tool for tool in TOOLS if f"control/{tool}" not in exempt]
-        missing = [tool for tool in TOOLS if tool not in ran]
-        clean = ", ".join(f"{tool} 0 errors" for tool in ran) + "; controls caught"
-        return f"{clean}; {', '.join(missing)} not-run" if missing else clean
+        ran = tools(evidence.backend.kind)
+        return ", ".join(f"{tool} 0 errors" for tool in ran) + "; controls caught"
     if gate == "timing":
         timing, policy = records["timing"].derived, evidence.claim.policy.timing
         return (

@@ -11,7 +11,6 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
-from scipy import special
 
 from fivegates.claim import TimingPolicy
 from fivegates.record import Reason, Verdict
@@ -60,6 +59,9 @@ def round_ratios(
 
 def ratio_interval(ratios: np.ndarray, confidence: float) -> Interval:
     """Geometric mean of paired ratios with Student's t interval over rounds."""
+    # A third of a second to import: most gates compute no interval.
+    from scipy import special
+
     logs = np.log(ratios)
     centre = float(logs.mean())
     error = float(logs.std(ddof=1)) / math.sqrt(logs.size)

@@ -1,6 +1,7 @@
 """From the cases of a claim to the job that a process is given."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from fivegates.arm import Argument, Launch, Role
 from fivegates.claim import Claim, cases, elements, launch
@@ -22,10 +23,14 @@ def job(
     chosen: Sequence[Case],
     *,
     entry: str,
-    launches: int,
+    launches: int | Sequence[int],
     poison: bool,
 ) -> Job:
-    """The job that launches one arm on these cases, with buffers of the exact size."""
+    """The job that launches one arm on these cases, with buffers of the exact size.
+
+    `launches` is the number for every case, or one for each.
+    """
+    counts = [launches] * len(chosen) if isinstance(launches, int) else launches
     itemsize = DTYPES[claim.workload.dtype]
 
     def buffers(case: Case, role: str) -> dict[str, int]:
@@ -42,7 +47,7 @@ def job(
         cases=tuple(
             CaseJob(
                 index=index,
-                launches=launches,
+                launches=counts[index],
                 poison=poison,
                 launch=launch(claim, operation, role, case.sizes),
                 inputs=buffers(case, "input"),
@@ -53,10 +58,21 @@ def job(
     )
 
 
+def launched_once(trial: Job) -> Job:
+    """The same cases, each launched once."""
+    cases = tuple(replace(case, launches=1) for case in trial.cases)
+    return replace(trial, cases=cases)
+
+
 def one_case_of_each_size(claim: Claim, operation: Operation) -> tuple[Case, ...]:
     """The first case of each set of sizes: what a sanitizer needs to see."""
     first = {tuple(sorted(c.sizes.items())): c for c in cases(claim, operation)[::-1]}
     return tuple(case for case in cases(claim, operation) if case in first.values())
+
+
+def timed_case(claim: Claim, chosen: Sequence[Case]) -> int:
+    """Index of the case with the timed sizes."""
+    return [case.sizes for case in chosen].index(claim.workload.sizes)
 
 
 def control_job(symbol: str, *, poison: bool) -> Job:

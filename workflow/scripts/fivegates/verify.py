@@ -142,7 +142,6 @@ def _record_problems(
     store: Store, evidence: Evidence, name: str, record: Record
 ) -> Iterator[str]:
     where = f"{evidence.claim.name}/{name}.json"
-    sessions = evidence.claim.policy.timing.sessions
     digests = {item.name: item.sha256 for item in evidence.artifacts}
     if record.gate != gate_of(name):
         yield f"{where}: gate is {record.gate!r}, expected {gate_of(name)!r}"
@@ -160,7 +159,7 @@ def _record_problems(
     for needed in (
         *("claim", "backend", "harness"),
         *(f"{role}/source" for role in subjects(name)),
-        *predecessors(name, sessions),
+        *_before(evidence, name),
     ):
         if f"{evidence.claim.name}/{needed}.json" not in given:
             yield f"{where}: was not given {needed}, expected as an input"
@@ -169,11 +168,15 @@ def _record_problems(
     )
 
 
+def _before(evidence: Evidence, name: str) -> tuple[str, ...]:
+    sessions = evidence.claim.policy.timing.sessions
+    return predecessors(name, evidence.backend.kind, sessions)
+
+
 def _verdict_problems(
     store: Store, evidence: Evidence, name: str, record: Record
 ) -> Iterator[str]:
-    sessions = evidence.claim.policy.timing.sessions
-    after = {n: evidence.records[n] for n in predecessors(name, sessions)}
+    after = {n: evidence.records[n] for n in _before(evidence, name)}
     refusal = barred(name, evidence.backend, record.inputs, after)
     if refusal is not None or record.result is None:
         if record.verdict != refusal or record.result is not None:
@@ -230,9 +233,8 @@ def _time_problems(evidence: Evidence, now: datetime) -> Iterator[str]:
     created = _time(evidence.assembly["created_at"])
     if created > now + CLOCK_SKEW:
         yield f"assembly.json: created_at is {created.isoformat()}, in the future"
-    sessions = evidence.claim.policy.timing.sessions
     for name, record in evidence.records.items():
-        before = [evidence.records[n] for n in predecessors(name, sessions)]
+        before = [evidence.records[n] for n in _before(evidence, name)]
         times = [
             *(max((_time(r.run.finished_at) for r in before), default=None),),
             _time(record.run.started_at),

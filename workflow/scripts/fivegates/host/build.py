@@ -1,146 +1,144 @@
-"""Compiles a kernel source with the runner, in the two flavours that the gates run.
+"""Compiles an arm into shared objects, one a flavour, from one preprocessed text.
 
-`plain` is for values, `sanitized` for Address- and UndefinedBehaviorSanitizer. Only the
-kernel is instrumented. The arm becomes native code with the caller's rights.
+The text is made once: what is scanned is what is compiled. Errors and findings carry
+the repository path of the source, as on a device.
 """
 
 import os
-import shutil
+import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from fivegates.errors import ClaimError, ToolError
-from fivegates.process import Completed, run
+from fivegates.constructs import hidden_assembly
+from fivegates.errors import ClaimError
+from fivegates.host.compiler import Compiler, invoke
+from fivegates.host.image import refusal
+from fivegates.process import Completed
 
-HERE = Path(__file__).parent
-COMPILE_TIMEOUT_S = 120
-COMMON = (
-    "-std=c++20",
-    "-g",
-    "-fno-omit-frame-pointer",
-    "-fno-strict-aliasing",
-    # nvcc contracts a*b+c by default; fma() and fmaf() are exact either way.
-    "-ffp-contract=off",
+INCLUDE = Path(__file__).parent / "include"
+LINK = ("-shared", "-nostdlib", "-Wl,-z,now", "-Wl,--build-id=none")
+LIBRARIES = {"gcc": ("-lgcc",), "clang": (), "zig": ()}
+DYNAMIC_SHARED = re.compile(
+    r"extern\s+__shared__\s+"
+    r"((?:(?:__align__|alignas)\s*\([^)]*\)\s*)?[\w:<>, \t]+?)\s*(\w+)\s*\[\s*\]\s*;"
 )
-SANITIZERS = (
-    "-fsanitize=address,undefined",
-    "-fno-sanitize=vptr",
-    "-fsanitize-recover=all",
-)
-FLAVOURS: Mapping[str, tuple[str, ...]] = {
-    "plain": ("-O2",),
-    "sanitized": ("-O1", *SANITIZERS),
-}
-RUNNER_FLAGS: Mapping[str, tuple[str, ...]] = {
-    "plain": ("-O1",),
-    "sanitized": ("-O1", "-DFIVEGATES_SANITIZED"),
-}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Compiler:
-    """A C++ compiler and what it says it is."""
+class Compiled:
+    """Shared objects by flavour, or why the host cannot have them."""
 
-    path: Path
-    version: str
-
-
-def find_compiler() -> Compiler:
-    """$CXX, else g++, else clang++; ToolError when there is none."""
-    for name in filter(None, (os.environ.get("CXX"), "g++", "clang++")):
-        if path := shutil.which(name):
-            completed = run([path, "--version"], timeout_s=30)
-            said = completed.stdout.strip().splitlines()
-            if completed.exit_status != 0 or not said:
-                raise ToolError(f"{path}: --version says {completed.last_words!r}")
-            return Compiler(path=Path(path), version=said[0])
-    raise ToolError("g++: not found on PATH, needed by the host backend. Install g++")
+    images: Mapping[str, bytes]
+    refused: str | None
 
 
-def flags(flavour: str) -> tuple[str, ...]:
-    """Compiler flags of one flavour, as the record states them."""
-    return (*COMMON, *FLAVOURS[flavour])
+def flavours(compiler: Compiler) -> tuple[str, ...]:
+    """What this compiler can make of an arm."""
+    address = ("address",) if compiler.has_address_sanitizer else ()
+    return ("values", "contracted", "checked", *address)
 
 
-def compile_runner(
+def compile_arm(
     compiler: Compiler,
     source: str,
     *,
     name: str,
     entry: str,
-    flavour: str,
+    chosen: Sequence[str],
     macros: tuple[str, ...] = (),
-) -> bytes:
-    """The runner's executable for one kernel.
+    headers: Path | None = None,
+) -> Compiled:
+    """The shared objects of one kernel, `chosen` flavours of them.
 
-    ClaimError when the source does not compile or holds no kernel `entry`; `name` is
-    the repository path that errors and findings carry, as on the device. `macros` are
-    the claim's own `-D` and `-U`; its other options are NVRTC's alone.
+    ClaimError when the source does not compile or holds no kernel `entry`. `macros` are
+    the claim's own `-D` and `-U`, `headers` NVIDIA's for half and bfloat16.
     """
-    kernel_flags = (*FLAVOURS[flavour], *macros)
     with tempfile.TemporaryDirectory(prefix="fivegates-") as temporary:
         folder = Path(temporary)
-        runner = folder / "runner.o"
-        kernel = folder / "kernel.o"
-        _require_compiled(
-            _compile(compiler, HERE / "runner.cpp", runner, RUNNER_FLAGS[flavour]), name
-        )
-        unit = _unit(folder / "kernel.cpp", source, name, entry=entry)
-        completed = _compile(compiler, unit, kernel, kernel_flags)
-        if completed.exit_status != 0:
-            bare = _unit(folder / "bare.cpp", source, name, entry=None)
-            _require_compiled(_compile(compiler, bare, kernel, kernel_flags), name)
-            raise ClaimError(
-                f"{name}: no kernel for entry {entry!r}, expected a __global__ "
-                f"function of that name: {_first_error(completed, name)}"
-            )
-        program = folder / "program"
-        link: list[str | Path] = [
-            compiler.path,
-            *FLAVOURS[flavour],
-            kernel,
-            runner,
-            "-o",
-            program,
-        ]
-        _require_compiled(run(link, timeout_s=COMPILE_TIMEOUT_S), name)
-        return program.read_bytes()
+        text = _preprocessed(compiler, folder, source, name, entry, macros, headers)
+        if assembly := hidden_assembly(text, name):
+            return Compiled(images={}, refused=assembly)
+        unit = folder / "unit.ii"
+        unit.write_text(text)
+        with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+            compiled = pool.map(lambda f: _compile(compiler, folder, unit, f), chosen)
+            for completed in list(compiled):
+                _require_compiled(completed, name, entry)
+            linked = list(pool.map(lambda f: _link(compiler, folder, f), chosen))
+        if any(completed.exit_status != 0 for completed in linked):
+            return Compiled(images={}, refused=_unlinked(linked))
+        images = {f: (folder / f"{f}.so").read_bytes() for f in chosen}
+    for flavour, image in images.items():
+        plain = flavour in ("values", "contracted")
+        if reason := refusal(image, instrumented=not plain):
+            return Compiled(images={}, refused=reason)
+    return Compiled(images=images, refused=None)
 
 
-def _unit(path: Path, source: str, name: str, entry: str | None) -> Path:
-    kernel = "" if entry is None else f'#line 1 "/entry"\nFIVEGATES_KERNEL({entry})\n'
-    path.write_text(f'#include "cuda_host.hpp"\n#line 1 "/{name}"\n{source}\n{kernel}')
-    return path
+def _preprocessed(
+    compiler: Compiler,
+    folder: Path,
+    source: str,
+    name: str,
+    entry: str,
+    macros: tuple[str, ...],
+    headers: Path | None,
+) -> str:
+    # The one construct that a macro cannot carry: an array of the launch's size.
+    body = DYNAMIC_SHARED.sub(
+        lambda m: f'extern {m[1]} {m[2]}[] __asm__("fivegates_dynamic_shared");', source
+    )
+    unit = folder / "unit.cpp"
+    unit.write_text(
+        f'#line 1 "/{name}"\n{body}\n#line 1 "/entry"\nFIVEGATES_KERNEL({entry})\n'
+    )
+    found = (
+        ()
+        if headers is None
+        else ("-DFIVEGATES_CUDA_HEADERS", "-isystem", str(headers))
+    )
+    completed = invoke(
+        compiler, "-std=c++17", "-E", *macros, *found, f"-I{INCLUDE}", "-include",
+        "cuda_host.hpp", unit, "-o", folder / "made.ii",
+    )  # fmt: skip
+    _require_compiled(completed, name, entry)
+    return (folder / "made.ii").read_text()
 
 
-def _compile(
-    compiler: Compiler, unit: Path, target: Path, extra: tuple[str, ...]
-) -> Completed:
-    command: list[str | Path] = [
-        compiler.path,
-        *COMMON,
-        *extra,
-        f"-ffile-prefix-map={HERE}=/fivegates/host",
-        f"-ffile-prefix-map={unit.parent}=/unit",
-        f"-I{HERE}",
-        "-c",
-        unit,
-        "-o",
-        target,
-    ]
-    return run(command, timeout_s=COMPILE_TIMEOUT_S, environment={"LC_ALL": "C"})
+def _compile(compiler: Compiler, folder: Path, unit: Path, flavour: str) -> Completed:
+    prefixes = (f"-ffile-prefix-map={path}=/unit" for path in (Path.cwd(), folder))
+    target = folder / f"{flavour}.o"
+    return invoke(
+        compiler, *compiler.flags(flavour), *prefixes, "-c", unit, "-o", target
+    )
 
 
-def _require_compiled(completed: Completed, name: str) -> None:
-    if completed.exit_status != 0:
-        raise ClaimError(
-            f"{name}: does not compile for the host: {_first_error(completed, name)}"
-        )
+def _link(compiler: Compiler, folder: Path, flavour: str) -> Completed:
+    made, target = folder / f"{flavour}.o", folder / f"{flavour}.so"
+    libraries = LIBRARIES[compiler.family]
+    return invoke(compiler.for_c, *LINK, made, "-o", target, *libraries)
 
 
-def _first_error(completed: Completed, name: str) -> str:
+def _unlinked(linked: Sequence[Completed]) -> str:
+    """What the linker misses, without the paths of this machine."""
+    said = "\n".join(completed.stderr for completed in linked)
+    missing = re.search(r"symbol [`:']?\s*(\w+)", said)
+    return f"needs {missing[1] if missing else 'more'}, which a kernel cannot have here"
+
+
+def _require_compiled(completed: Completed, name: str, entry: str) -> None:
+    if completed.exit_status == 0:
+        return
     errors = [line for line in completed.stderr.splitlines() if "error" in line]
-    text = errors[0].strip() if errors else completed.last_words
-    return text.replace(f"/{name}:", f"{name}:").removeprefix("/")
+    first = errors[0].strip() if errors else completed.last_words
+    # Macros are expanded in what is compiled: its lines are the source's, columns not.
+    text = re.sub(r"^/?([^:]*:\d+):\d+: ", r"\1: ", first)
+    if text.startswith("entry:"):
+        raise ClaimError(
+            f"{name}: no kernel for entry {entry!r}, expected a __global__ function of "
+            f"that name: {text}"
+        )
+    raise ClaimError(f"{name}: does not compile for the host: {text}")

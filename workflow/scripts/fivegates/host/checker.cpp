@@ -1,0 +1,624 @@
+// Call-backs that a compiler inserts for its thread and undefined-behaviour sanitizers,
+// answered with what CUDA means by a race, a barrier and a block. No sanitizer runtime is
+// linked.
+//
+// Each 4-byte cell of a region remembers its last write and its last two readers. An
+// access is ordered behind an earlier one when the thread is the same, a barrier of the
+// block lies between, a __syncwarp of the warp does, or, across blocks, the writer fenced
+// and both met at an atomic. A verdict does not depend on the order of execution as long
+// as control flow does not.
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "runtime.hpp"
+
+bool checking = false;
+const char* dynamic_shared_name = "dynamic shared memory";
+
+namespace {
+
+constexpr unsigned kMaxRegions = 256, kMaxFindings = 256, kMaxMappings = 256;
+constexpr unsigned kMaxSlots = 4096;  // of atomics that blocks meet at
+constexpr unsigned kSpin = 1000;      // atomics of one thread before others get a turn
+
+struct Access {
+    uint32_t serial;    // of the block, over all launches; 0 = none
+    uint32_t pc;        // in the arm's image
+    uint32_t interval;  // barriers of the block before it
+    uint16_t warp_clock;
+    uint16_t thread : 10, bytes : 4, atomic : 1, is_volatile : 1;
+};
+static_assert(sizeof(Access) == 16, "three of them a cell, a million cells an array");
+
+struct Initialised {
+    uint32_t serial;
+    uint8_t bytes;
+};
+
+struct Region {
+    uintptr_t begin, end;
+    const char* name;
+    Space space;
+    bool initialised;
+    Access *writes, *reads, *more_reads;
+    Initialised* written;  // null where the host initialised all
+    uintptr_t base() const { return begin & ~uintptr_t(3); }
+};
+
+struct Where {
+    uint32_t pc, other_pc;  // in the arm's image, or
+    int line, other_line;   // of the source, or
+    const void* place;      // a compiler's own file and line
+};
+
+bool same_place(const Where& a, const Where& b) {
+    const bool straight = a.pc == b.pc && a.other_pc == b.other_pc &&
+                          a.line == b.line && a.other_line == b.other_line;
+    const bool crossed = a.pc == b.other_pc && a.other_pc == b.pc &&
+                         a.line == b.other_line && a.other_line == b.line;
+    return a.place == b.place && (straight || crossed);
+}
+
+struct Finding {
+    const char *check, *kind;
+    bool error;
+    Where where;
+    long count;
+    uint3 block, thread, other_block, other_thread;
+    char detail[320];  // the rest of the JSON object
+};
+
+struct Mapping {
+    uintptr_t begin, end;
+};
+
+struct Release {  // how far a block's accesses are visible to those that acquired
+    uint32_t sequence, interval, thread;
+};
+
+Region regions[kMaxRegions];
+unsigned region_count;
+Region* recent[2];
+Region* dynamic_region;
+Mapping mappings[kMaxMappings];
+unsigned mapping_count;
+uintptr_t image_begin, image_end;
+Finding findings[kMaxFindings];
+unsigned finding_count;
+long not_kept, errors;
+
+uint32_t first_serial, serial, interval;
+uint32_t warp_clocks[kMaxThreads][kWarp];
+bool clocks_moved, fenced[kMaxThreads];
+Release* releases;
+uint32_t release_sequence, acquired;
+uintptr_t slots[kMaxSlots];
+unsigned spinning, spinning_thread;
+
+// ---- findings -----------------------------------------------------------------------------
+
+uint32_t offset_of(const void* pc) {
+    const uintptr_t address = reinterpret_cast<uintptr_t>(pc);
+    return address >= image_begin && address < image_end ? uint32_t(address - image_begin)
+                                                         : 0;
+}
+
+// A new finding, or null where one like it is there already.
+Finding* found(const char* check, const char* kind, bool error, const Where& where) {
+    if (error) ++errors;
+    for (unsigned i = 0; i < finding_count; ++i) {
+        Finding& f = findings[i];
+        if (!same_place(f.where, where)) continue;
+        if (strcmp(f.kind, kind) != 0 || strcmp(f.check, check) != 0) continue;
+        ++f.count;
+        return nullptr;
+    }
+    if (finding_count == kMaxFindings) {
+        ++not_kept;
+        return nullptr;
+    }
+    Finding& f = findings[finding_count++];
+    f = Finding{};
+    f.check = check;
+    f.kind = kind;
+    f.error = error;
+    f.where = where;
+    f.count = 1;
+    f.thread = f.other_thread = thread_position(current_thread());
+    f.block = f.other_block = block_position(current_block());
+    return &f;
+}
+
+void detail(Finding* f, const char* format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(f->detail, sizeof f->detail, format, arguments);
+    va_end(arguments);
+}
+
+// ---- memory -------------------------------------------------------------------------------
+
+Region* region_at(uintptr_t address) {
+    for (Region* r : recent) {
+        if (r != nullptr && address - r->begin < r->end - r->begin) return r;
+    }
+    for (unsigned i = 0; i < region_count; ++i) {
+        Region& r = regions[i];
+        if (address - r.begin >= r.end - r.begin) continue;
+        recent[1] = recent[0];
+        recent[0] = &r;
+        return &r;
+    }
+    return nullptr;
+}
+
+const Region* nearest(uintptr_t address, uintptr_t* distance) {
+    const Region* best = nullptr;
+    *distance = ~uintptr_t(0);
+    for (unsigned i = 0; i < region_count; ++i) {
+        const Region& r = regions[i];
+        const uintptr_t away = address < r.begin ? r.begin - address : address - r.end;
+        if (away >= *distance) continue;
+        *distance = away;
+        best = &r;
+    }
+    return best;
+}
+
+bool mapped(uintptr_t address, unsigned size) {
+    for (unsigned i = 0; i < mapping_count; ++i) {
+        const Mapping& m = mappings[i];
+        if (address >= m.begin && address + size <= m.end) return true;
+    }
+    return false;
+}
+
+void report_invalid(uintptr_t address, unsigned size, unsigned kind, uint32_t pc) {
+    Finding* f = found("memcheck", kind & kWrite ? "invalid-write" : "invalid-read", true,
+                       {pc, 0, 0, 0, nullptr});
+    uintptr_t distance;
+    const Region* r = nearest(address, &distance);
+    if (f != nullptr && r != nullptr) {
+        detail(f, ",\"size\":%u,\"object\":\"%s\",\"object_bytes\":%zu,\"distance\":%zu,"
+                  "\"side\":\"%s\"",
+               size, r->name, size_t(r->end - r->begin), size_t(distance),
+               address < r->begin ? "before" : "behind");
+    }
+    if (mapped(address, size)) return;
+    snprintf(launch_error, sizeof launch_error, "%s of size %u at an address that is not "
+             "mapped", kind & kWrite ? "write" : "read", size);
+    end_launch(Ended::kLostMemory);
+}
+
+void check_bounds(const Region& r, uintptr_t address, unsigned size, unsigned kind,
+                  uint32_t pc) {
+    if (address + size > r.end) {
+        Finding* f = found("memcheck", kind & kWrite ? "invalid-write" : "invalid-read",
+                           true, {pc, 0, 0, 0, nullptr});
+        if (f != nullptr) {
+            detail(f, ",\"size\":%u,\"object\":\"%s\",\"object_bytes\":%zu,\"distance\":0,"
+                      "\"side\":\"behind\"",
+                   size, r.name, size_t(r.end - r.begin));
+        }
+    }
+    const bool whole = size <= 16 && (size & (size - 1)) == 0;
+    if (whole && (address & (size - 1)) != 0) {
+        Finding* f = found("memcheck", "misaligned", true, {pc, 0, 0, 0, nullptr});
+        if (f != nullptr) {
+            detail(f, ",\"size\":%u,\"object\":\"%s\",\"offset\":%zu", size, r.name,
+                   size_t(address - r.begin));
+        }
+    }
+}
+
+// ---- races --------------------------------------------------------------------------------
+
+bool is_ordered(const Access& earlier, unsigned thread, Space space) {
+    if (earlier.serial <= first_serial) return true;  // another launch, or none
+    if (earlier.serial != serial) {
+        if (space == Space::kShared) return true;  // another block's memory
+        const Release& r = releases[earlier.serial - first_serial - 1];
+        if (r.sequence == 0 || r.sequence > acquired) return false;
+        return earlier.interval < r.interval ||
+               (earlier.interval == r.interval && earlier.thread == r.thread);
+    }
+    if (earlier.thread == thread || earlier.interval < interval) return true;
+    return earlier.thread / kWarp == thread / kWarp &&
+           earlier.warp_clock <= warp_clocks[thread][earlier.thread % kWarp];
+}
+
+void report_race(const Access& earlier, bool wrote, const Access& now, bool writes,
+                 const Region& r, uintptr_t cell) {
+    const bool marked = (earlier.is_volatile || earlier.atomic) &&
+                        (now.is_volatile || now.atomic);
+    const bool both_volatile = earlier.is_volatile && now.is_volatile;
+    // Polling a flag is a habit that works; volatile shared memory in a warp is not.
+    const bool notice = marked && !(both_volatile && r.space == Space::kShared);
+    const char* hazard = !wrote ? "WAR" : writes ? "WAW" : "RAW";
+    Finding* f = found("racecheck", hazard, !notice, {now.pc, earlier.pc, 0, 0, nullptr});
+    if (f == nullptr) return;
+    f->other_thread = thread_position(earlier.thread);
+    f->other_block = block_position(earlier.serial - first_serial - 1);
+    detail(f, ",\"space\":\"%s\",\"object\":\"%s\",\"offset\":%zu,\"other_atomic\":%s,"
+              "\"atomic\":%s",
+           r.space == Space::kShared ? "shared" : "global", r.name,
+           size_t(cell > r.begin ? cell - r.begin : 0), earlier.atomic ? "true" : "false",
+           now.atomic ? "true" : "false");
+}
+
+void check_race(Region& r, size_t index, uintptr_t cell, const Access& now,
+                unsigned kind) {
+    const unsigned thread = now.thread;
+    auto conflicts = [&](const Access& earlier) {
+        return (earlier.bytes & now.bytes) && !(earlier.atomic && now.atomic) &&
+               !is_ordered(earlier, thread, r.space);
+    };
+    Access& write = r.writes[index];
+    if (conflicts(write)) report_race(write, true, now, kind & kWrite, r, cell);
+    if (kind & kWrite) {
+        if (conflicts(r.reads[index]))
+            report_race(r.reads[index], false, now, true, r, cell);
+        if (r.more_reads[index].serial != 0 && conflicts(r.more_reads[index]))
+            report_race(r.more_reads[index], false, now, true, r, cell);
+        write = now;
+        return;
+    }
+    Access& read = r.reads[index];
+    const bool replaceable = read.serial == 0 || is_ordered(read, thread, r.space);
+    (replaceable ? read : r.more_reads[index]) = now;
+}
+
+// ---- initialisation -----------------------------------------------------------------------
+
+void check_initialised(Region& r, size_t index, uintptr_t cell, unsigned size,
+                       const Access& now, unsigned kind) {
+    if (r.written == nullptr) return;
+    Initialised& state = r.written[index];
+    if (r.space == Space::kShared && state.serial != serial) state = {serial, 0};
+    if (kind & kRead && (state.bytes & now.bytes) != now.bytes) {
+        Finding* f = found("initcheck", "uninitialised-read", true,
+                           {now.pc, 0, 0, 0, nullptr});
+        if (f != nullptr) {
+            detail(f, ",\"size\":%u,\"space\":\"%s\",\"object\":\"%s\",\"offset\":%zu", size,
+                   r.space == Space::kShared ? "shared" : "global", r.name,
+                   size_t(cell > r.begin ? cell - r.begin : 0));
+        }
+    }
+    if (kind & kWrite) state.bytes |= now.bytes;
+}
+
+// Accesses of one thread to whatever its block may see.
+void access(uintptr_t address, unsigned size, unsigned kind, const void* pc) {
+    if (!checking || !inside_kernel()) return;
+    const uintptr_t index = reinterpret_cast<uintptr_t>(fivegates_index);
+    if (address - index < sizeof fivegates_index) return;
+    Region* r = region_at(address);
+    if (r == nullptr) {
+        if (on_own_stack(address)) return;
+        if (address >= image_begin && address < image_end) return;  // constants
+        report_invalid(address, size, kind, offset_of(pc));
+        return;
+    }
+    const uint32_t place = offset_of(pc);
+    check_bounds(*r, address, size, kind, place);
+    const unsigned thread = current_thread();
+    if (counting && !(kind & kAtomic))
+        count_access(address, size, kind & kWrite, r->space, place, thread);
+    const uintptr_t end = address + size < r->end ? address + size : r->end;
+    Access now;
+    now.serial = serial;
+    now.pc = place;
+    now.interval = interval;
+    const uint32_t clock = warp_clocks[thread][thread % kWarp];
+    now.warp_clock = uint16_t(clock < 0xffff ? clock : 0xffff);
+    now.thread = uint16_t(thread) & 1023;
+    now.atomic = (kind & kAtomic) != 0;
+    now.is_volatile = (kind & kVolatile) != 0;
+    for (uintptr_t cell = address & ~uintptr_t(3); cell < end; cell += 4) {
+        unsigned bytes = 15;
+        if (cell < address) bytes &= 15u << (address - cell);
+        if (cell + 4 > end) bytes &= 15u >> (cell + 4 - end);
+        now.bytes = bytes & 15;
+        const size_t index = (cell - r->base()) / 4;
+        check_initialised(*r, index, cell, size, now, kind);
+        check_race(*r, index, cell, now, kind);
+    }
+}
+
+void volatile_access(uintptr_t address, unsigned size, unsigned kind, const void* pc) {
+    access(address, size, kind | kVolatile, pc);
+    if (kind & kRead && inside_kernel()) yield_thread();
+}
+
+// ---- synchronisation through atomics ------------------------------------------------------
+
+// Whether an atomic at this address has been released to before; remembers that it was.
+bool slot_known(uintptr_t address, bool remember) {
+    unsigned i = unsigned(address * 0x9e3779b97f4a7c15u >> 52) % kMaxSlots;
+    for (unsigned probe = 0; probe < kMaxSlots; ++probe, i = (i + 1) % kMaxSlots) {
+        if (slots[i] == address) return true;
+        if (slots[i] != 0) continue;
+        if (remember) slots[i] = address;
+        return false;
+    }
+    return true;
+}
+
+void meet_at_atomic(uintptr_t address) {
+    const unsigned thread = current_thread();
+    if (fenced[thread]) {
+        slot_known(address, true);
+        releases[serial - first_serial - 1] = {++release_sequence, interval, thread};
+    }
+    if (slot_known(address, false)) acquired = release_sequence;
+}
+
+}  // namespace
+
+// ---- what scheduler and runner tell -------------------------------------------------------
+
+void map_checker(size_t blocks) {
+    releases = static_cast<Release*>(reserve(blocks * sizeof(Release), false));
+}
+
+void add_region(const char* name, void* begin, size_t size, Space space,
+                bool initialised) {
+    if (region_count == kMaxRegions) refuse("more than %u objects", kMaxRegions);
+    const uintptr_t address = reinterpret_cast<uintptr_t>(begin);
+    const size_t cells = size / 4 + 2;
+    Region r = {address, address + size, name, space, initialised, nullptr, nullptr,
+                nullptr, nullptr};
+    r.writes = static_cast<Access*>(reserve(cells * sizeof(Access), false));
+    r.reads = static_cast<Access*>(reserve(cells * sizeof(Access), false));
+    r.more_reads = static_cast<Access*>(reserve(cells * sizeof(Access), false));
+    if (!initialised)
+        r.written = static_cast<Initialised*>(reserve(cells * sizeof(Initialised), false));
+    regions[region_count] = r;
+    if (name == dynamic_shared_name) dynamic_region = &regions[region_count];
+    ++region_count;
+}
+
+void clear_regions() {
+    region_count = mapping_count = 0;
+    recent[0] = recent[1] = nullptr;
+    dynamic_region = nullptr;
+}
+
+void set_dynamic_shared(size_t size) {
+    if (dynamic_region != nullptr) dynamic_region->end = dynamic_region->begin + size;
+}
+
+void add_mapping(uintptr_t begin, uintptr_t end) {
+    if (mapping_count == kMaxMappings) refuse("more than %u mappings", kMaxMappings);
+    mappings[mapping_count++] = {begin, end};
+}
+
+void set_image(uintptr_t begin, uintptr_t end) {
+    image_begin = begin;
+    image_end = end;
+}
+
+void begin_launch(unsigned, unsigned blocks) {
+    static uint32_t next_serial;
+    first_serial = next_serial;
+    next_serial += blocks;
+    if (!checking) return;
+    memset(releases, 0, blocks * sizeof(Release));
+    memset(slots, 0, sizeof slots);
+    release_sequence = 0;
+    clocks_moved = true;
+}
+
+// What a block finds in shared memory is what another left there: never a value to use.
+static void poison_shared() {
+    for (unsigned i = 0; i < region_count; ++i) {
+        const Region& r = regions[i];
+        if (r.space == Space::kShared)
+            memset(reinterpret_cast<void*>(r.begin), 0xff, r.end - r.begin);
+    }
+}
+
+void begin_block(unsigned linear) {
+    poison_shared();
+    if (!checking) return;
+    if (counting) close_census_block();
+    serial = first_serial + linear + 1;
+    interval = 0;
+    acquired = 0;
+    memset(fenced, 0, sizeof fenced);
+    if (!clocks_moved) return;
+    memset(warp_clocks, 0, sizeof warp_clocks);
+    for (unsigned t = 0; t < kMaxThreads; ++t) warp_clocks[t][t % kWarp] = 1;
+    clocks_moved = false;
+}
+
+void passed_barrier() { ++interval; }
+
+void synced_warp(unsigned first_thread, unsigned lanes) {
+    if (!checking) return;
+    clocks_moved = true;
+    uint32_t joined[kWarp] = {};
+    for (unsigned l = 0; l < kWarp; ++l) {
+        if (!(lanes >> l & 1)) continue;
+        for (unsigned k = 0; k < kWarp; ++k) {
+            const uint32_t clock = warp_clocks[first_thread + l][k];
+            if (clock > joined[k]) joined[k] = clock;
+        }
+    }
+    for (unsigned l = 0; l < kWarp; ++l) {
+        if (!(lanes >> l & 1)) continue;
+        memcpy(warp_clocks[first_thread + l], joined, sizeof joined);
+        ++warp_clocks[first_thread + l][l];
+    }
+}
+
+void report_sync(const char* kind, bool error, int line, int other_line,
+                 unsigned thread, unsigned other_thread, unsigned arrived) {
+    if (!checking) return;
+    Finding* f = found("synccheck", kind, error, {0, 0, line, other_line, nullptr});
+    if (f == nullptr) return;
+    f->thread = thread_position(thread);
+    f->other_thread = thread_position(other_thread);
+    detail(f, ",\"arrived\":%u", arrived);
+}
+
+void report_fault(uintptr_t address) {
+    if (!checking || !inside_kernel() || errors != 0) return;  // a finding led here
+    if (Finding* f = found("memcheck", "fault", true, {0, 0, 0, 0, nullptr}))
+        detail(f, ",\"address\":\"0x%zx\"", size_t(address));
+}
+
+namespace {
+
+struct Place {
+    const char* file;
+    uint32_t line, column;
+};
+
+void write_where(char* text, size_t room, const Where& w) {
+    if (w.place != nullptr) {
+        const Place& p = *static_cast<const Place*>(w.place);
+        snprintf(text, room, "\"file\":\"%.200s\",\"line\":%u,\"other_line\":null", p.file,
+                 p.line);
+    } else if (w.line != 0) {
+        snprintf(text, room, "\"line\":%d,\"other_line\":%d", w.line, w.other_line);
+    } else {
+        snprintf(text, room, "\"pc\":%u,\"other_pc\":%u", w.pc, w.other_pc);
+    }
+}
+
+int write_finding(char* text, size_t room, const Finding& f) {
+    char where[256];
+    write_where(where, sizeof where, f.where);
+    const uint3 &b = f.block, &t = f.thread, &ob = f.other_block, &ot = f.other_thread;
+    return snprintf(text, room,
+                    "{\"check\":\"%s\",\"kind\":\"%s\",\"level\":\"%s\",\"count\":%ld,"
+                    "\"block\":[%u,%u,%u],\"thread\":[%u,%u,%u],\"other_block\":[%u,%u,%u],"
+                    "\"other_thread\":[%u,%u,%u],%s%s}\n",
+                    f.check, f.kind, f.error ? "error" : "notice", f.count, b.x, b.y, b.z,
+                    t.x, t.y, t.z, ob.x, ob.y, ob.z, ot.x, ot.y, ot.z, where, f.detail);
+}
+
+}  // namespace
+
+long write_findings(char* text, size_t capacity, size_t* length) {
+    *length = 0;
+    for (unsigned i = 0; i < finding_count; ++i) {
+        const int size = write_finding(text + *length, capacity - *length, findings[i]);
+        if (size < 0 || size_t(size) >= capacity - *length) {
+            ++not_kept;
+            break;
+        }
+        *length += size_t(size);
+    }
+    if (not_kept != 0) {
+        const int size = snprintf(text + *length, capacity - *length,
+                                  "{\"not_kept\":%ld}\n", not_kept);
+        if (size > 0 && size_t(size) < capacity - *length) *length += size_t(size);
+    }
+    return errors;
+}
+
+// ---- what the kernel calls ----------------------------------------------------------------
+
+#define PC __builtin_return_address(0)
+#define ADDRESS reinterpret_cast<uintptr_t>(p)
+
+extern "C" {
+
+void fivegates_fence(int scope) {
+    if (scope >= 1 && inside_kernel()) fenced[current_thread()] = true;
+}
+
+void fivegates_atomic(const void* p, int size, const void* pc) {
+    if (!inside_kernel()) return;
+    const unsigned thread = current_thread();
+    spinning = thread == spinning_thread ? spinning + 1 : 0;
+    spinning_thread = thread;
+    if (spinning >= kSpin) {
+        spinning = 0;
+        yield_thread();
+    }
+    access(ADDRESS, unsigned(size), kRead | kWrite | kAtomic, pc);
+    if (checking) meet_at_atomic(ADDRESS);
+}
+
+void __tsan_init() {}
+void __tsan_func_entry(void*) {}
+void __tsan_func_exit() {}
+void __tsan_vptr_update(void**, void*) {}
+void __tsan_vptr_read(void**) {}
+
+#define CALLBACKS(N)                                                                      \
+    void __tsan_read##N(void* p) { access(ADDRESS, N, kRead, PC); }                       \
+    void __tsan_write##N(void* p) { access(ADDRESS, N, kWrite, PC); }                     \
+    void __tsan_unaligned_read##N(void* p) { access(ADDRESS, N, kRead, PC); }             \
+    void __tsan_unaligned_write##N(void* p) { access(ADDRESS, N, kWrite, PC); }           \
+    void __tsan_volatile_read##N(void* p) { volatile_access(ADDRESS, N, kRead, PC); }     \
+    void __tsan_volatile_write##N(void* p) { volatile_access(ADDRESS, N, kWrite, PC); }   \
+    void __tsan_unaligned_volatile_read##N(void* p) {                                     \
+        volatile_access(ADDRESS, N, kRead, PC);                                           \
+    }                                                                                     \
+    void __tsan_unaligned_volatile_write##N(void* p) {                                    \
+        volatile_access(ADDRESS, N, kWrite, PC);                                          \
+    }                                                                                     \
+    void __tsan_read_write##N(void* p) { access(ADDRESS, N, kRead | kWrite, PC); }        \
+    void __tsan_unaligned_read_write##N(void* p) {                                        \
+        access(ADDRESS, N, kRead | kWrite, PC);                                           \
+    }
+CALLBACKS(1)
+CALLBACKS(2)
+CALLBACKS(4)
+CALLBACKS(8)
+CALLBACKS(16)
+
+void __tsan_read_range(void* p, size_t n) { access(ADDRESS, unsigned(n), kRead, PC); }
+void __tsan_write_range(void* p, size_t n) { access(ADDRESS, unsigned(n), kWrite, PC); }
+
+void* __tsan_memcpy(void* p, const void* source, size_t n) {
+    access(reinterpret_cast<uintptr_t>(source), unsigned(n), kRead, PC);
+    access(ADDRESS, unsigned(n), kWrite, PC);
+    return memcpy(p, source, n);
+}
+
+void* __tsan_memmove(void* p, const void* source, size_t n) {
+    access(reinterpret_cast<uintptr_t>(source), unsigned(n), kRead, PC);
+    access(ADDRESS, unsigned(n), kWrite, PC);
+    return memmove(p, source, n);
+}
+
+void* __tsan_memset(void* p, int value, size_t n) {
+    access(ADDRESS, unsigned(n), kWrite, PC);
+    return memset(p, value, n);
+}
+
+// Each handler's first argument begins with the place in the source.
+#define HANDLER(NAME)                                                                     \
+    void __ubsan_handle_##NAME(const void* place) {                                       \
+        if (checking && inside_kernel())                                      \
+            found("undefined", #NAME, true, {0, 0, 0, 0, place});    \
+    }                                                                                     \
+    void __ubsan_handle_##NAME##_abort(const void* place) {                               \
+        __ubsan_handle_##NAME(place);                                                     \
+    }
+HANDLER(add_overflow)
+HANDLER(sub_overflow)
+HANDLER(mul_overflow)
+HANDLER(negate_overflow)
+HANDLER(divrem_overflow)
+HANDLER(shift_out_of_bounds)
+HANDLER(out_of_bounds)
+HANDLER(load_invalid_value)
+HANDLER(pointer_overflow)
+HANDLER(builtin_unreachable)
+HANDLER(missing_return)
+HANDLER(nonnull_arg)
+HANDLER(nonnull_return_v1)
+HANDLER(vla_bound_not_positive)
+HANDLER(float_cast_overflow)
+HANDLER(invalid_builtin)
+HANDLER(type_mismatch_v1)
+
+}  // extern "C"

@@ -1,0 +1,61 @@
+"""Both settings of contraction: how far an output moves from one to the other."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fivegates.claim import Tolerance
+from fivegates.contract import Arrays, Case
+from fivegates.exercise import read_outputs
+from fivegates.job import CaseReport
+from fivegates.reference import case_key, tolerance_ratio
+
+
+def compare_settings(
+    case: Case,
+    separate: tuple[Path, CaseReport],
+    fused: tuple[Path, CaseReport] | None,
+    expected: Arrays,
+    *,
+    dtype: str,
+    tolerance: Tolerance,
+) -> dict[str, Any]:
+    """Errors of a case in shares of its tolerance; `separate` and `fused` are its runs.
+
+    `contraction_spread_ratio` is the largest difference of the two, in the same unit.
+    None where a run left no output to compare.
+    """
+    ratios: dict[str, list[float]] = {
+        "tolerance_ratio": [],
+        "contracted_tolerance_ratio": [],
+        "contraction_spread_ratio": [],
+    }
+    for name, right in expected.items():
+        one = read_outputs(*separate, name, dtype)
+        other = [] if fused is None else read_outputs(*fused, name, dtype)
+        ratios["tolerance_ratio"] += [tolerance_ratio(y, right, tolerance) for y in one]
+        ratios["contracted_tolerance_ratio"] += [
+            tolerance_ratio(y, right, tolerance) for y in other
+        ]
+        if one and other:
+            ratios["contraction_spread_ratio"].append(
+                _spread(one[0], other[0], right, tolerance)
+            )
+    return {
+        **case_key(case),
+        **{key: _largest(values) for key, values in ratios.items()},
+    }
+
+
+def _spread(
+    one: np.ndarray, other: np.ndarray, right: np.ndarray, tolerance: Tolerance
+) -> float:
+    """|one - other| in shares of what the tolerance allows at `right`."""
+    shifted = right.ravel() + (one.astype(np.float64) - other.astype(np.float64))
+    return tolerance_ratio(shifted, right, tolerance)
+
+
+def _largest(values: list[float]) -> float | None:
+    finite = [value for value in values if np.isfinite(value)]
+    return max(finite) if finite else None

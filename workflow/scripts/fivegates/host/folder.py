@@ -1,0 +1,104 @@
+"""What passes between Python and the runner beside the job itself.
+
+host.txt tells the runner of the arm's variables; findings.jsonl and census.jsonl come
+back with addresses, which are lines of the source when this module has read them.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from fivegates.host.image import variables
+from fivegates.host.symbols import Lines, lines
+
+Mode = Literal["values", "checked", "address"]
+FRAME = re.compile(r"( +#\d+ 0x[0-9a-f]+ +\()([^()+]*)\+0x([0-9a-f]+)\)[^\n]*")
+IDENTITY = ("check", "kind", "level", "file", "line", "other_line", "object")
+
+
+def write_host_file(
+    folder: Path, image: bytes, source: str, *, mode: Mode, census: bool = False
+) -> None:
+    """Write host.txt for the arm whose image is the job's binary."""
+    rows = [f"mode {mode}", f"census {int(census)}"]
+    for variable in variables(image, source):
+        kind = "shared" if variable.shared else "static"
+        rows.append(f"{kind} {variable.name} {variable.offset} {variable.size}")
+    (folder / "host.txt").write_text("\n".join(rows) + "\n")
+
+
+def read_findings(folder: Path, image: bytes, file: str) -> list[dict[str, Any]]:
+    """Findings over all cases of a run: the first of each place, with its count.
+
+    `file` is the source's path, under which it was compiled.
+    """
+    table = lines(image, file)
+    merged: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in _rows(folder / "findings.jsonl"):
+        found = _located(row, table, file)
+        key = tuple(found.get(name) for name in IDENTITY)
+        if key in merged:
+            merged[key]["count"] += found["count"]
+        else:
+            merged[key] = found
+    return list(merged.values())
+
+
+def _located(row: Mapping[str, Any], table: Lines, file: str) -> dict[str, Any]:
+    found = {key: value for key, value in row.items() if key not in ("pc", "other_pc")}
+    found["file"] = row.get("file", file).lstrip("/")
+    if "pc" in row:
+        found["line"] = table.at(row["pc"])
+        found["other_line"] = table.at(row["other_pc"])
+    return found
+
+
+def read_census(
+    folder: Path, image: bytes, file: str, case: int
+) -> list[dict[str, Any]]:
+    """Accesses of one case by source line and kind, in the order of the lines.
+
+    Empty where the run counted nothing, or could not hold all that it had to count.
+    """
+    table = lines(image, file)
+    totals: dict[tuple[int, str], dict[str, Any]] = {}
+    for row in _rows(folder / "census.jsonl"):
+        if row["case"] != case or row.get("census") is None:
+            continue
+        line = table.at(row["pc"]) or 0
+        total = totals.setdefault(
+            (line, row["census"]), {"line": line, "access": row["census"]}
+        )
+        for key, value in row.items():
+            if key not in ("case", "census", "pc"):
+                total[key] = total.get(key, 0) + value
+    return [totals[key] for key in sorted(totals)]
+
+
+def _rows(path: Path) -> Iterable[dict[str, Any]]:
+    case = None
+    if not path.is_file():
+        return
+    for line in path.read_text(errors="replace").splitlines(keepends=True):
+        if not line.endswith("\n"):
+            return  # its process was ended while it wrote
+        row = json.loads(line)
+        if set(row) == {"case"}:
+            case = row["case"]
+            continue
+        yield {**row, "case": case}
+
+
+def located_text(text: str, image: bytes, file: str) -> str:
+    """AddressSanitizer's report with lines for the addresses in the arm's image."""
+    table = lines(image, file)
+
+    def located(match: re.Match[str]) -> str:
+        if not match[2].endswith("/kernel"):
+            return match[0]
+        line = table.at(int(match[3], 16) + 1)
+        return f"{match[1]}/{file}:{line})"
+
+    return FRAME.sub(located, text)
