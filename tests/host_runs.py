@@ -13,10 +13,10 @@ from fivegates.arm import Argument, Launch
 from fivegates.checking import CHECKED_LOG, CHECKS, derive
 from fivegates.constructs import needs_cuda_headers
 from fivegates.exercise import exercise, prepare, read_outputs
+from fivegates.headers import include_folder
 from fivegates.host.build import compile_arm
 from fivegates.host.check import check
 from fivegates.host.compiler import Compiler, identified
-from fivegates.host.device_compile import include_folder
 from fivegates.host.folder import write_host_file
 from fivegates.job import CaseJob, Job
 from planted import Planted
@@ -46,10 +46,10 @@ def argument(text: str) -> Argument:
     return Argument(kind="scalar", name=kind, value=number)
 
 
-def job_of(kernel: Planted) -> Job:
+def job_of(kernel: Planted, launches: int = 1) -> Job:
     case = CaseJob(
         index=0,
-        launches=1,
+        launches=launches,
         poison=True,
         launch=Launch(
             grid=kernel.grid,

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from fivegates.errors import ClaimError, ToolError
+from fivegates.headers import include_folder
 from fivegates.host import device_compile
 from fivegates.host.compiler import find_compiler
 
@@ -16,7 +17,7 @@ needs_nvrtc = pytest.mark.skipif(
     reason="NVRTC is not installed (cuda-bindings, nvidia-cuda-nvrtc)",
 )
 needs_headers = pytest.mark.skipif(
-    device_compile.include_folder() is None,
+    include_folder() is None,
     reason="CUDA headers are not installed (nvidia-cuda-runtime)",
 )
 INFINITE = """\
@@ -155,7 +156,7 @@ def test_headers_of_the_toolkit_are_found(header):
 def test_the_host_compiler_takes_the_include_folder(tmp_path):
     unit = tmp_path / "own.cpp"
     unit.write_text("#include <cuda_fp16.h>\nfloat f(__half a) { return a; }\n")
-    folder = device_compile.include_folder()
+    folder = include_folder()
     command = [*find_compiler().command, "-fsyntax-only", "-isystem", folder]
     subprocess.run([*command, unit], check=True)
 
@@ -164,7 +165,7 @@ def test_without_the_packages_there_is_no_compiler(monkeypatch):
     for module in ("cuda.bindings.nvrtc", "cuda.pathfinder"):
         monkeypatch.setitem(sys.modules, module, None)
     assert device_compile.available() is None
-    assert device_compile.include_folder() is None
+    assert include_folder() is None
     with pytest.raises(ToolError) as missing:
         compile_one(TEMPLATE, entry="scale<4>")
     assert str(missing.value) == (

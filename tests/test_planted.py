@@ -5,7 +5,7 @@ import pytest
 
 from fivegates.checking import derive_address
 from fivegates.constructs import unsupported
-from fivegates.host.device_compile import include_folder
+from fivegates.headers import include_folder
 from host_runs import ROOT, checked, compilers, values
 from planted import PLANTED
 

@@ -12,10 +12,10 @@ from fivegates.constructs import (
     unsupported,
 )
 from fivegates.errors import ClaimError
+from fivegates.headers import include_folder
 from fivegates.host import device_compile
 from fivegates.host.build import Compiled, compile_arm, flavours
 from fivegates.host.compiler import Compiler, find_compiler
-from fivegates.host.device_compile import include_folder
 
 ARCHITECTURES = (80, 90, 100)
 

@@ -4,6 +4,7 @@
 allocation of the exact logical length, no pool, completion awaited after each launch.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from cupy.cuda import nvrtc, runtime
 
 from fivegates.arm import Launch
 from fivegates.errors import ClaimError
+from fivegates.headers import include_options
 from fivegates.job import (
     POISON_BYTE,
     CaseJob,
@@ -27,6 +29,7 @@ from fivegates.job import (
 
 STATIC_SHARED_LIMIT = 48 * 1024
 HARNESS_OPTIONS = ("-lineinfo",)
+ERROR = re.compile(r": (?:catastrophic )?error\b")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -56,9 +59,10 @@ def compile_source(
     another cubin in another checkout.
     """
     flags = (*options, *HARNESS_OPTIONS, f"-arch={architecture}")
-    log, program = _compile(source, f"/{name}", flags, entry)
+    words = (*flags, *include_options(source))
+    log, program = _compile(source, f"/{name}", words, entry)
     if program is None:
-        plain_log, plain = _compile(source, f"/{name}", flags, None)
+        plain_log, plain = _compile(source, f"/{name}", words, None)
         if plain is None:
             raise ClaimError(
                 f"{name}: does not compile: {_first_error(plain_log, name)}"
@@ -91,7 +95,7 @@ def _compile(
 
 def _first_error(log: str, name: str) -> str:
     lines = [line.strip() for line in log.splitlines() if line.strip()]
-    text = next((line for line in lines if "error" in line), "no message")
+    text = next((line for line in lines if ERROR.search(line)), "no message")
     return text.replace(f"/{name}(", f"{name}(")
 
 

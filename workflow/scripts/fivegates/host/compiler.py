@@ -119,6 +119,7 @@ def find_compiler() -> Compiler:
 
 @cache
 def identified(command: tuple[str, ...]) -> Compiler:
+    """The compiler that this command calls; ToolError when it does not answer."""
     completed = run([*command, "--version"], timeout_s=60)
     said = completed.stdout.strip().splitlines()
     if completed.exit_status != 0 or not said:

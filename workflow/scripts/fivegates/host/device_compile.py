@@ -8,10 +8,10 @@ optional; their names are those of the extra `host`.
 import importlib
 import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from fivegates.errors import ClaimError, ToolError
+from fivegates.headers import include_options
 
 HARNESS_OPTIONS = ("-lineinfo",)  # launch.py's; importing it needs CuPy
 ERROR = re.compile(r": (?:catastrophic )?error\b")
@@ -24,12 +24,6 @@ def available() -> str | None:
     except ToolError:
         return None
     return f"NVRTC {major}.{minor}"
-
-
-def include_folder() -> Path | None:
-    """Folder that holds cuda_fp16.h: the wheel's, else an installed toolkit's."""
-    folder = _headers("cudart")
-    return folder if folder and (folder / "cuda_fp16.h").is_file() else None
 
 
 def compile_for(
@@ -55,7 +49,7 @@ def ptx(
 ) -> tuple[str, str]:
     """PTX text and the symbol `entry` was lowered to; errors as of `compile_for`."""
     target = f"compute_{architecture}"
-    flags = (*options, *HARNESS_OPTIONS, *_include_options(), f"-arch={target}")
+    flags = (*options, *HARNESS_OPTIONS, *include_options(source), f"-arch={target}")
     log, compiled = _compile(source, f"/{name}", flags, entry)
     if compiled is not None:
         return compiled
@@ -118,19 +112,6 @@ def _text(size_of: Any, fill: Any, program: Any) -> str:
     buffer = bytes(_call(size_of, program) + 1)
     _call(fill, program, buffer)
     return str(buffer.rstrip(b"\0"), errors="replace")
-
-
-def _headers(library: str) -> Path | None:
-    try:
-        pathfinder = importlib.import_module("cuda.pathfinder")
-    except ImportError:
-        return None
-    folder = pathfinder.find_nvidia_header_directory(library)
-    return Path(folder) if folder else None
-
-
-def _include_options() -> list[str]:
-    return [f"-I{path}" for path in map(_headers, ("cudart", "cccl")) if path]
 
 
 def _first_error(log: str, name: str) -> str:
