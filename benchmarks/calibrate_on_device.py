@@ -46,7 +46,7 @@ from fivegates.sanitizer import TOOLS, derive, judge  # noqa: E402
 from host_runs import job_of  # noqa: E402
 from planted import PLANTED, Planted  # noqa: E402
 
-POLICY = SanitizerPolicy(padding_bytes=32, timeout_s=60)
+POLICY = SanitizerPolicy(padding_bytes=32, timeout_s=20)
 LAUNCHES = 20
 
 
@@ -65,7 +65,8 @@ def cubin(kernel: Planted, architecture: str) -> bytes:
 def sanitized(kernel: Planted, binary: bytes, tool: str) -> dict[str, Any]:
     """One tool on one kernel: its verdict and what it counted."""
     checked = checker(tool, POLICY)
-    measured, logs = checked.run(tool, job_of(kernel), binary, [kernel.inputs])
+    trial = job_of(kernel, poison=checked.poison)
+    measured, logs = checked.run(tool, trial, binary, [kernel.inputs])
     texts = {name: data.decode(errors="replace") for name, data in logs.items()}
     found = derive(tool, [measured], texts)
     if not found:

@@ -1,5 +1,6 @@
 """Compilers of this machine, and one kernel run under the host's checker."""
 
+import json
 import shutil
 import sys
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fivegates.arm import Argument, Launch
-from fivegates.checking import CHECKED_LOG, CHECKS, derive
+from fivegates.checking import CENSUS_LOG, CHECKED_LOG, CHECKS, derive
 from fivegates.constructs import needs_cuda_headers
 from fivegates.exercise import exercise, prepare, read_outputs
 from fivegates.headers import include_folder
@@ -46,11 +47,11 @@ def argument(text: str) -> Argument:
     return Argument(kind="scalar", name=kind, value=number)
 
 
-def job_of(kernel: Planted, launches: int = 1) -> Job:
+def job_of(kernel: Planted, *, launches: int = 1, poison: bool = True) -> Job:
     case = CaseJob(
         index=0,
         launches=launches,
-        poison=True,
+        poison=poison,
         launch=Launch(
             grid=kernel.grid,
             block=kernel.block,
@@ -127,3 +128,19 @@ def values(compiler: Compiler, kernel: Planted, folder: Path) -> dict[str, np.nd
         name: read_outputs(folder, report, name, dtype)[0]
         for name, (dtype, _) in kernel.outputs.items()
     }
+
+
+def census(compiler: Compiler, kernel: Planted) -> list[dict[str, Any]]:
+    """Accesses of one launch by source line, as the runtime counted them."""
+    built = compiled(compiler, kernel, ("checked",))
+    _, logs = check(
+        compiler,
+        built.images,
+        source=(ROOT / kernel.path).read_text(),
+        file=kernel.path,
+        job=job_of(kernel),
+        inputs=[kernel.inputs],
+        timeout_s=60,
+        census_of=0,
+    )
+    return [json.loads(row) for row in logs[CENSUS_LOG].splitlines()]

@@ -13,6 +13,8 @@ from conftest import copy_tree, snakemake
 from fivegates.arm import ROLES
 from fivegates.checking import CHECKS
 from fivegates.cli import main
+from fivegates.store import canonical
+from trees import forge
 
 CLAIM = "config/claims/triad-vec4.yaml"
 RECEIPT = "results/receipt.json"
@@ -84,9 +86,79 @@ def test_main_job_ends_in_a_preflight_receipt(finished, capsys):
     )
 
 
-def test_host_receipt_holds_no_performance(finished):
+def numbers(value, path=""):
+    """Paths of all numbers in a document."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from numbers(item, f"{path}.{key}")
+    elif isinstance(value, list):
+        for item in value:
+            yield from numbers(item, path)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield path
+
+
+PERFORMANCE = re.compile(r"_us\b|_gb_s\b|speedup|latency|bandwidth|flop|interval")
+
+
+def test_host_tree_holds_no_performance_anywhere(finished):
     receipt = json.loads((finished / RECEIPT).read_text())
     assert not {"measurement", "result", "roofline", "hardware"} & set(receipt)
+    for path in (finished / "results/triad-vec4").rglob("*.json"):
+        if path.name == "claim.json":
+            continue  # the policy of gate 3 is frozen with the claim
+        found = filter(PERFORMANCE.search, numbers(json.loads(path.read_text())))
+        assert list(found) == [], path
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("result", {"round_speedup_median": 1.8}),
+        ("measurement", {"samples": 10}),
+        ("roofline", {"candidate_useful_gb_s": 4000.0}),
+        ("hardware", {"gpu_uuid": "GPU-1"}),
+    ],
+)
+def test_host_receipt_with_performance_is_invalid(done, capsys, field, value):
+    receipt = json.loads((done / RECEIPT).read_text())
+    for path in (done / RECEIPT, done / "results/triad-vec4/receipt.json"):
+        path.write_bytes(canonical({**receipt, field: value}))
+    assert main(["verify", str(done / RECEIPT)]) == 2
+    assert field in capsys.readouterr().err
+
+
+def test_host_record_with_a_measured_time_is_invalid(done, capsys):
+    """All digests are mended: what refuses it is that a host cannot have timed."""
+
+    def timed(record):
+        measured = {"exit_status": 0, "last_words": "", "binaries": {}, "facts": None}
+        result = {"declared": {}, "measured": measured, "derived": {"state": None}}
+        return {**record, "result": result}
+
+    forge(done / "results", "timing/s01.json", timed)
+    assert main(["verify", str(done / RECEIPT)]) == 2
+    assert (
+        "triad-vec4/timing/s01.json: holds a result, expected none: not-run "
+        "(no-device): needs an NVIDIA device"
+    ) in capsys.readouterr().err
+
+
+def test_host_record_that_forgets_a_finding_is_invalid(done, capsys):
+    """The log says that there was a race, and the record that there was none."""
+    finding = {
+        "check": "racecheck", "kind": "RAW", "level": "error", "count": 1,
+        "block": [0, 0, 0], "thread": [1, 0, 0], "other_block": [0, 0, 0],
+        "other_thread": [0, 0, 0], "space": "shared", "object": "h", "offset": 0,
+        "file": "kernels/triad/vec4.cu", "line": 7, "other_line": 9,
+    }  # fmt: skip
+    line = json.dumps(finding).encode() + b"\n"
+    log = "candidate/sanitizer/racecheck.raw/checked.jsonl"
+    forge(done / "results", log, lambda data: data + line)
+    assert main(["verify", str(done / RECEIPT)]) == 2
+    assert "candidate/sanitizer/racecheck.json: result.derived.runs" in (
+        capsys.readouterr().err
+    )
 
 
 def test_host_says_not_run_of_what_it_cannot_do(finished):

@@ -22,14 +22,18 @@ from fivegates.verify import Verification, verify
 RECEIPTS = Path(__file__).parent / "data" / "receipts" / "v1"
 SUPPORTED, REFUSED = "triad-vec4", "triad-inclusive-guard"
 NOW = datetime(2100, 1, 1, tzinfo=UTC)
-# Every document after all that it names.
-ORDER = [
-    "claim.json",
-    "backend.json",
-    "harness.json",
-    *(f"{role}/source.json" for role in ROLES),
-    *(f"{name}.json" for name in record_names("cuda", 3)),
-]
+
+
+def documents(tree: Path, claim: str) -> list[str]:
+    """The documents of a tree, each after all that it names."""
+    backend = json.loads((tree / claim / "backend.json").read_text())
+    return [
+        "claim.json",
+        "backend.json",
+        "harness.json",
+        *(f"{role}/source.json" for role in ROLES),
+        *(f"{name}.json" for name in record_names(backend["backend"], 3)),
+    ]
 
 
 def copied(name: str, target: Path) -> Path:
@@ -55,7 +59,8 @@ def forge(tree: Path, file: str, change: Callable[[Any], Any]) -> None:
     claim = json.loads((tree / "receipt.json").read_text())["name"]
     changes = {file: change}
     renamed: dict[str, Artifact] = {}
-    for name in dict.fromkeys([*([file] if file not in ORDER else []), *ORDER]):
+    order = documents(tree, claim)
+    for name in dict.fromkeys([*([file] if file not in order else []), *order]):
         path = tree / claim / name
         before = path.read_bytes()
         after = before
@@ -64,10 +69,20 @@ def forge(tree: Path, file: str, change: Callable[[Any], Any]) -> None:
             after = canonical(changes.get(name, _same)(document))
         elif name in changes:
             after = changes[name](before)
+            for twin in _twins(tree / claim, path):
+                twin.chmod(0o644)
+                twin.write_bytes(after)
         if after != before:
             renamed[sha256(before)] = describe("", after)
             _replace(tree, path, after)
     _rebuild(tree, claim)
+
+
+def _twins(folder: Path, path: Path) -> list[Path]:
+    """Other raw files of the same bytes: the store has one file for all of them."""
+    same = path.read_bytes()
+    views = (view for view in folder.rglob("*.raw/*") if view != path)
+    return [view for view in views if view.read_bytes() == same]
 
 
 def _same(document: Any) -> Any:

@@ -179,7 +179,9 @@ def _verdict_problems(
     after = {n: evidence.records[n] for n in _before(evidence, name)}
     refusal = barred(name, evidence.backend, record.inputs, after)
     if refusal is not None or record.result is None:
-        if record.verdict != refusal or record.result is not None:
+        if refusal is not None and record.result is not None:
+            yield f"holds a result, expected none: {_spoken(refusal)}"
+        if record.verdict != refusal:
             expected = "a result" if refusal is None else _spoken(refusal)
             yield f"verdict is {_spoken(record.verdict)}, expected {expected}"
         return
