@@ -97,7 +97,7 @@ def record_process(name: str, check: Checker, command: list[str], folder: Path) 
 
 
 def main() -> None:
-    memcheck = checker("cuda", "memcheck", POLICY)
+    memcheck = checker("memcheck", POLICY)
     folder = DATA / memcheck.tool.version.split()[0]
     folder.mkdir(parents=True, exist_ok=True)
     for name, check, source in KERNELS:
