@@ -20,6 +20,8 @@ from fivegates.process import Completed
 
 INCLUDE = Path(__file__).parent / "include"
 LINK = ("-shared", "-nostdlib", "-Wl,-z,now", "-Wl,--build-id=none")
+# Copies of whole objects go through the checker too.
+WRAPPED = ("-Wl,--wrap=memcpy", "-Wl,--wrap=memmove", "-Wl,--wrap=memset")
 LIBRARIES = {"gcc": ("-lgcc",), "clang": (), "zig": ()}
 DYNAMIC_SHARED = re.compile(
     r"extern\s+__shared__\s+"
@@ -118,8 +120,9 @@ def _compile(compiler: Compiler, folder: Path, unit: Path, flavour: str) -> Comp
 
 def _link(compiler: Compiler, folder: Path, flavour: str) -> Completed:
     made, target = folder / f"{flavour}.o", folder / f"{flavour}.so"
+    wrapped = WRAPPED if flavour == "checked" else ()
     libraries = LIBRARIES[compiler.family]
-    return invoke(compiler.for_c, *LINK, made, "-o", target, *libraries)
+    return invoke(compiler.for_c, *LINK, *wrapped, made, "-o", target, *libraries)
 
 
 def _unlinked(linked: Sequence[Completed]) -> str:

@@ -126,8 +126,8 @@ Finding* found(const char* check, const char* kind, bool error, const Where& whe
     f.error = error;
     f.where = where;
     f.count = 1;
-    f.thread = f.other_thread = thread_position(current_thread());
-    f.block = f.other_block = block_position(current_block());
+    f.thread = f.other_thread = thread_position(active_thread);
+    f.block = f.other_block = block_position(active_block);
     return &f;
 }
 
@@ -140,7 +140,7 @@ void detail(Finding* f, const char* format, ...) {
 
 // ---- memory -------------------------------------------------------------------------------
 
-Region* region_at(uintptr_t address) {
+inline Region* region_at(uintptr_t address) {
     for (Region* r : recent) {
         if (r != nullptr && address - r->begin < r->end - r->begin) return r;
     }
@@ -203,7 +203,7 @@ void check_bounds(const Region& r, uintptr_t address, unsigned size, unsigned ki
                    size, r.name, size_t(r.end - r.begin));
         }
     }
-    const bool whole = size <= 16 && (size & (size - 1)) == 0;
+    const bool whole = size <= 16 && (size & (size - 1)) == 0 && !(kind & kUnaligned);
     if (whole && (address & (size - 1)) != 0) {
         Finding* f = found("memcheck", "misaligned", true, {pc, 0, 0, 0, nullptr});
         if (f != nullptr) {
@@ -215,7 +215,8 @@ void check_bounds(const Region& r, uintptr_t address, unsigned size, unsigned ki
 
 // ---- races --------------------------------------------------------------------------------
 
-bool is_ordered(const Access& earlier, unsigned thread, Space space) {
+inline bool is_ordered(const Access& earlier, unsigned thread, Space space) {
+    if (earlier.serial == serial && earlier.thread == thread) return true;
     if (earlier.serial <= first_serial) return true;  // another launch, or none
     if (earlier.serial != serial) {
         if (space == Space::kShared) return true;  // another block's memory
@@ -224,7 +225,7 @@ bool is_ordered(const Access& earlier, unsigned thread, Space space) {
         return earlier.interval < r.interval ||
                (earlier.interval == r.interval && earlier.thread == r.thread);
     }
-    if (earlier.thread == thread || earlier.interval < interval) return true;
+    if (earlier.interval < interval) return true;
     return earlier.thread / kWarp == thread / kWarp &&
            earlier.warp_clock <= warp_clocks[thread][earlier.thread % kWarp];
 }
@@ -248,7 +249,7 @@ void report_race(const Access& earlier, bool wrote, const Access& now, bool writ
            now.atomic ? "true" : "false");
 }
 
-void check_race(Region& r, size_t index, uintptr_t cell, const Access& now,
+inline void check_race(Region& r, size_t index, uintptr_t cell, const Access& now,
                 unsigned kind) {
     const unsigned thread = now.thread;
     auto conflicts = [&](const Access& earlier) {
@@ -272,7 +273,7 @@ void check_race(Region& r, size_t index, uintptr_t cell, const Access& now,
 
 // ---- initialisation -----------------------------------------------------------------------
 
-void check_initialised(Region& r, size_t index, uintptr_t cell, unsigned size,
+inline void check_initialised(Region& r, size_t index, uintptr_t cell, unsigned size,
                        const Access& now, unsigned kind) {
     if (r.written == nullptr) return;
     Initialised& state = r.written[index];
@@ -303,7 +304,7 @@ void access(uintptr_t address, unsigned size, unsigned kind, const void* pc) {
     }
     const uint32_t place = offset_of(pc);
     check_bounds(*r, address, size, kind, place);
-    const unsigned thread = current_thread();
+    const unsigned thread = active_thread;
     if (counting && !(kind & kAtomic))
         count_access(address, size, kind & kWrite, r->space, place, thread);
     const uintptr_t end = address + size < r->end ? address + size : r->end;
@@ -347,7 +348,7 @@ bool slot_known(uintptr_t address, bool remember) {
 }
 
 void meet_at_atomic(uintptr_t address) {
-    const unsigned thread = current_thread();
+    const unsigned thread = active_thread;
     if (fenced[thread]) {
         slot_known(address, true);
         releases[serial - first_serial - 1] = {++release_sequence, interval, thread};
@@ -529,12 +530,12 @@ long write_findings(char* text, size_t capacity, size_t* length) {
 extern "C" {
 
 void fivegates_fence(int scope) {
-    if (scope >= 1 && inside_kernel()) fenced[current_thread()] = true;
+    if (scope >= 1 && inside_kernel()) fenced[active_thread] = true;
 }
 
 void fivegates_atomic(const void* p, int size, const void* pc) {
     if (!inside_kernel()) return;
-    const unsigned thread = current_thread();
+    const unsigned thread = active_thread;
     spinning = thread == spinning_thread ? spinning + 1 : 0;
     spinning_thread = thread;
     if (spinning >= kSpin) {
@@ -554,19 +555,23 @@ void __tsan_vptr_read(void**) {}
 #define CALLBACKS(N)                                                                      \
     void __tsan_read##N(void* p) { access(ADDRESS, N, kRead, PC); }                       \
     void __tsan_write##N(void* p) { access(ADDRESS, N, kWrite, PC); }                     \
-    void __tsan_unaligned_read##N(void* p) { access(ADDRESS, N, kRead, PC); }             \
-    void __tsan_unaligned_write##N(void* p) { access(ADDRESS, N, kWrite, PC); }           \
+    void __tsan_unaligned_read##N(void* p) {                                              \
+        access(ADDRESS, N, kRead | kUnaligned, PC);                                       \
+    }                                                                                     \
+    void __tsan_unaligned_write##N(void* p) {                                             \
+        access(ADDRESS, N, kWrite | kUnaligned, PC);                                      \
+    }                                                                                     \
     void __tsan_volatile_read##N(void* p) { volatile_access(ADDRESS, N, kRead, PC); }     \
     void __tsan_volatile_write##N(void* p) { volatile_access(ADDRESS, N, kWrite, PC); }   \
     void __tsan_unaligned_volatile_read##N(void* p) {                                     \
-        volatile_access(ADDRESS, N, kRead, PC);                                           \
+        volatile_access(ADDRESS, N, kRead | kUnaligned, PC);                              \
     }                                                                                     \
     void __tsan_unaligned_volatile_write##N(void* p) {                                    \
-        volatile_access(ADDRESS, N, kWrite, PC);                                          \
+        volatile_access(ADDRESS, N, kWrite | kUnaligned, PC);                             \
     }                                                                                     \
     void __tsan_read_write##N(void* p) { access(ADDRESS, N, kRead | kWrite, PC); }        \
     void __tsan_unaligned_read_write##N(void* p) {                                        \
-        access(ADDRESS, N, kRead | kWrite, PC);                                           \
+        access(ADDRESS, N, kRead | kWrite | kUnaligned, PC);                              \
     }
 CALLBACKS(1)
 CALLBACKS(2)
@@ -577,22 +582,26 @@ CALLBACKS(16)
 void __tsan_read_range(void* p, size_t n) { access(ADDRESS, unsigned(n), kRead, PC); }
 void __tsan_write_range(void* p, size_t n) { access(ADDRESS, unsigned(n), kWrite, PC); }
 
-void* __tsan_memcpy(void* p, const void* source, size_t n) {
-    access(reinterpret_cast<uintptr_t>(source), unsigned(n), kRead, PC);
-    access(ADDRESS, unsigned(n), kWrite, PC);
-    return memcpy(p, source, n);
-}
-
-void* __tsan_memmove(void* p, const void* source, size_t n) {
-    access(reinterpret_cast<uintptr_t>(source), unsigned(n), kRead, PC);
-    access(ADDRESS, unsigned(n), kWrite, PC);
-    return memmove(p, source, n);
-}
-
-void* __tsan_memset(void* p, int value, size_t n) {
-    access(ADDRESS, unsigned(n), kWrite, PC);
-    return memset(p, value, n);
-}
+// Copies of whole objects: newer compilers call the first name, others what the linker
+// makes of memcpy and its like.
+#define COPIED(N) (N < 8 ? kUnaligned : 0u)  // a float4 is one of 16, misaligned or not
+#define COPIES(PREFIX)                                                                     \
+    void* PREFIX##memcpy(void* p, const void* source, size_t n) {                         \
+        access(reinterpret_cast<uintptr_t>(source), unsigned(n), kRead | COPIED(n), PC);  \
+        access(ADDRESS, unsigned(n), kWrite | COPIED(n), PC);                             \
+        return memcpy(p, source, n);                                                      \
+    }                                                                                     \
+    void* PREFIX##memmove(void* p, const void* source, size_t n) {                        \
+        access(reinterpret_cast<uintptr_t>(source), unsigned(n), kRead | COPIED(n), PC);  \
+        access(ADDRESS, unsigned(n), kWrite | COPIED(n), PC);                             \
+        return memmove(p, source, n);                                                     \
+    }                                                                                     \
+    void* PREFIX##memset(void* p, int value, size_t n) {                                  \
+        access(ADDRESS, unsigned(n), kWrite | COPIED(n), PC);                             \
+        return memset(p, value, n);                                                       \
+    }
+COPIES(__tsan_)
+COPIES(__wrap_)
 
 // Each handler's first argument begins with the place in the source.
 #define HANDLER(NAME)                                                                     \

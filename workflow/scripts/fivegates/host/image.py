@@ -22,7 +22,7 @@ MATHEMATICS = re.compile(
     r"|fmax|fma|ldexp|sincos)f?"
 )
 GIVEN = re.compile(
-    r"fivegates_\w+|mem(?:cpy|set|move|cmp)"
+    r"fivegates_\w+|(?:__wrap_)?mem(?:cpy|set|move|cmp)"
     r"|_GLOBAL_OFFSET_TABLE_|__(?:tsan|ubsan|asan)_\w+|__sanitizer_\w+"
 )
 RUNTIME = re.compile(r"fivegates_(?!thread$|parameters$)|__(?:tsan|ubsan|asan)_")

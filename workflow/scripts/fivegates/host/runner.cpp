@@ -515,7 +515,7 @@ void* reserve(size_t size, bool shared) {
 static void note_report(const char*) {
     ++answer->reports;
     if (!inside_kernel()) return;
-    const uint3 b = block_position(current_block()), t = thread_position(current_thread());
+    const uint3 b = block_position(active_block), t = thread_position(active_thread);
     fprintf(stderr, "==fivegates== kernel=%s block=(%u,%u,%u) thread=(%u,%u,%u)\n",
             kernel.name, b.x, b.y, b.z, t.x, t.y, t.z);
 }

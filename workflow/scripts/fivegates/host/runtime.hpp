@@ -51,9 +51,9 @@ void map_fibers();  // reserves the stacks, before system calls are gone
 Ended run_launch(const Kernel& kernel, const Launch& launch, uint64_t order);
 [[noreturn]] void end_launch(Ended how);  // from inside a thread
 void yield_thread();                      // lets threads run that have not yet
-bool inside_kernel();
-unsigned current_thread();  // linear in its block
-unsigned current_block();   // linear in the grid
+constexpr unsigned kNobody = ~0u;
+extern unsigned active_thread, active_block;  // linear in the block, in the grid
+inline bool inside_kernel() { return active_thread != kNobody; }
 uint3 thread_position(unsigned linear);
 uint3 block_position(unsigned linear);
 bool on_own_stack(uintptr_t address);
@@ -62,7 +62,14 @@ bool on_guard_page(uintptr_t address);
 // ---- checker ------------------------------------------------------------------------------
 
 enum class Space : uint8_t { kGlobal, kShared };
-enum AccessKind : unsigned { kRead = 1, kWrite = 2, kAtomic = 4, kVolatile = 8 };
+// An unaligned access is one whose type says nothing of its address.
+enum AccessKind : unsigned {
+    kRead = 1,
+    kWrite = 2,
+    kAtomic = 4,
+    kVolatile = 8,
+    kUnaligned = 16,
+};
 
 extern bool checking;
 extern const char* dynamic_shared_name;

@@ -18,6 +18,7 @@ uint3 fivegates_index[4];
 }
 
 char launch_error[512];
+unsigned active_thread = kNobody, active_block;
 
 namespace {
 
@@ -66,7 +67,7 @@ unsigned idle_count;
 Thread threads[kMaxThreads];
 uint3 positions[kMaxThreads];
 unsigned order_of_threads[kMaxThreads], ready[kMaxThreads];
-unsigned thread_count, next_new, ready_count, alive, at_barrier, at_warp, block_number;
+unsigned thread_count, next_new, ready_count, alive, at_barrier, at_warp;
 int reduced[3];  // count, and, or
 bool yielding, shuffled;
 uint64_t random_state;
@@ -181,10 +182,16 @@ size_t launcher_stack_bytes;
 void* launcher_fake_stack;
 #endif
 
+void become(unsigned t) {
+    active_thread = t;
+    threadIdx = positions[t];
+}
+
 void switch_to(Fiber* to) {  // null: the launcher
     Fiber* from = current;
     current = to;
-    if (to != nullptr) threadIdx = thread_position(unsigned(to->thread));
+    if (to != nullptr) become(unsigned(to->thread));
+    else active_thread = kNobody;
 #if defined(FIVEGATES_ADDRESS)
     __sanitizer_start_switch_fiber(from ? &from->fake_stack : &launcher_fake_stack,
                                    to ? to->stack : launcher_stack,
@@ -226,10 +233,7 @@ void start(unsigned t) {
 
 void resume(unsigned t) {
     Fiber* fiber = threads[t].fiber;
-    if (fiber == current) {
-        threadIdx = thread_position(t);
-        return;
-    }
+    if (fiber == current) return become(t);
     switch_to(fiber);
 }
 
@@ -391,7 +395,7 @@ void describe(char* text, size_t size, unsigned t) {
     char first[64], second[64];
     describe(first, sizeof first, unsigned(one));
     describe(second, sizeof second, unsigned(other));
-    const uint3 b = block_position(block_number);
+    const uint3 b = block_position(active_block);
     snprintf(launch_error, sizeof launch_error,
              "deadlock in block (%u,%u,%u): %s waits in a %s, %s in a %s", b.x, b.y, b.z,
              first, warp >= 0 ? "warp operation" : "barrier", second,
@@ -432,7 +436,7 @@ void fiber_main() {
         Fiber* self = current;
         const unsigned t = unsigned(self->thread);
         threads[t].state = State::kReady;
-        threadIdx = thread_position(t);
+        become(t);
         running->thread(kernel_arguments);
         threads[t].state = State::kDone;
         --alive;
@@ -457,7 +461,7 @@ void reset_fibers() {
 }
 
 void run_block(unsigned linear, uint64_t order) {
-    block_number = linear;
+    active_block = linear;
     blockIdx = block_position(linear);
     for (unsigned i = 0; i < thread_count; ++i) {
         order_of_threads[i] = order == 1 ? thread_count - 1 - i : i;
@@ -477,10 +481,6 @@ uint3 thread_position(unsigned t) { return positions[t % kMaxThreads]; }
 uint3 block_position(unsigned b) {
     return {b % gridDim.x, b / gridDim.x % gridDim.y, b / (gridDim.x * gridDim.y)};
 }
-
-bool inside_kernel() { return current != nullptr; }
-unsigned current_thread() { return unsigned(current->thread); }
-unsigned current_block() { return block_number; }
 
 bool on_own_stack(uintptr_t address) {
     const uintptr_t begin = reinterpret_cast<uintptr_t>(current->stack);
@@ -536,7 +536,6 @@ Ended run_launch(const Kernel& kernel, const Launch& launch, uint64_t order) {
         const uint64_t linear = order == 1 ? blocks - 1 - i : (offset + i * stride) % blocks;
         run_block(unsigned(linear), order);
     }
-    current = nullptr;
     return ended;
 }
 
@@ -547,7 +546,7 @@ void end_launch(Ended how) {
 }
 
 void yield_thread() {
-    const unsigned t = current_thread();
+    const unsigned t = active_thread;
     threads[t].state = State::kReady;
     memmove(ready + 1, ready, ready_count * sizeof *ready);
     ready[0] = t;
@@ -561,7 +560,7 @@ void yield_thread() {
 namespace {
 
 Thread& wait_at_barrier(int site, int predicate, int line) {
-    Thread& thread = threads[current_thread()];
+    Thread& thread = threads[active_thread];
     thread.state = State::kAtBarrier;
     thread.site = site;
     thread.predicate = predicate;
@@ -584,7 +583,7 @@ int fivegates_barrier_reduce(int predicate, int operation, int site, int line) {
 
 uint64_t fivegates_warp(unsigned mask, int operation, uint64_t value, int argument,
                         int width, int line) {
-    const unsigned t = current_thread();
+    const unsigned t = active_thread;
     Thread& thread = threads[t];
     if (operation == kYield) {
         yield_thread();
