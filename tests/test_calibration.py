@@ -92,8 +92,8 @@ def test_docs_say_where_census_and_counters_differ():
     least = min(row["units_ratio"] for row in census())
     differing = sum(row["host_units"] != row["device_units"] for row in census())
     sentence = (
-        f"agree in {len(census()) - differing} of {len(census())} rows; for shared loads "
-        f"the device counts up to {100 * (1 / least - 1):.1f} % more passes"
+        f"agree in {len(census()) - differing} of {len(census())} rows; for shared "
+        f"loads the device counts up to {100 * (1 / least - 1):.1f} % more passes"
     )
     assert sentence in " ".join(TEXT.split())
 

@@ -11,7 +11,7 @@ from fivegates.claim import cases
 from fivegates.constructs import (
     fast_intrinsics,
     foreign_include,
-    hidden_assembly,
+    hidden_construct,
     unsupported,
 )
 from fivegates.contract import Case
@@ -335,8 +335,8 @@ def test_project_kernels_run_on_the_host():
 
 def test_assembly_of_a_header_is_not_the_arms():
     text = '# 1 "/usr/include/a.h"\nasm("x");\n# 7 "/k/a.cu"\nint a;\nasm("y");\n'
-    assert hidden_assembly(text, "k/a.cu") == "asm at line 8"
-    assert hidden_assembly(text.replace('asm("y");', ""), "k/a.cu") is None
+    assert hidden_construct(text, "k/a.cu") == "asm at line 8"
+    assert hidden_construct(text.replace('asm("y");', ""), "k/a.cu") is None
 
 
 def test_fast_intrinsics_are_named():

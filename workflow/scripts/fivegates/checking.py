@@ -67,6 +67,8 @@ def spoken(row: Mapping[str, Any]) -> str:
             )
         case "undefined":
             return UNDEFINED.get(kind, str(kind).replace("_", " "))
+    if kind == "misaligned" and "object" not in row:
+        return "misaligned access"
     if kind == "misaligned":
         return (
             f"misaligned access of size {row['size']}, {row['object']}, "
@@ -186,12 +188,12 @@ def judge(
     runs: Sequence[Mapping[str, Any]], derived: Sequence[Mapping[str, Any]]
 ) -> Verdict:
     """The verdict of one tool on one kernel, by the checker and its second opinion."""
-    for run in runs:
-        if run["exit_status"] is None:
-            return Verdict.not_run(Reason.TIMEOUT, f"{run['name']}: no end in time")
     checked, *opinions = derived
     if checked["errors"]:
         return _failed(checked, opinions)
+    for run in runs:
+        if run["exit_status"] is None:
+            return Verdict.not_run(Reason.TIMEOUT, f"{run['name']}: no end in time")
     for opinion in opinions:
         if opinion["errors"]:
             where = place(opinion["findings"][0])

@@ -12,10 +12,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from fivegates.constructs import hidden_assembly
+from fivegates.constructs import hidden_construct
 from fivegates.errors import ClaimError
 from fivegates.host.compiler import Compiler, invoke
-from fivegates.host.image import refusal
+from fivegates.host.image import refusal, without_constructors
 from fivegates.process import Completed
 
 INCLUDE = Path(__file__).parent / "include"
@@ -24,9 +24,10 @@ LINK = ("-shared", "-nostdlib", "-Wl,-z,now", "-Wl,--build-id=none")
 WRAPPED = ("-Wl,--wrap=memcpy", "-Wl,--wrap=memmove", "-Wl,--wrap=memset")
 LIBRARIES = {"gcc": ("-lgcc",), "clang": (), "zig": ()}
 DYNAMIC_SHARED = re.compile(
-    r"extern\s+__shared__\s+"
+    r"extern\s+((?:volatile\s+|(?:__align__|alignas)\s*\([^)]*\)\s*)*)__shared__\s+"
     r"((?:(?:__align__|alignas)\s*\([^)]*\)\s*)?[\w:<>, \t]+?)\s*(\w+)\s*\[\s*\]\s*;"
 )
+STATIC_SHARED = re.compile(r"\bstatic\s+__shared__\b")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -61,8 +62,8 @@ def compile_arm(
     with tempfile.TemporaryDirectory(prefix="fivegates-") as temporary:
         folder = Path(temporary)
         text = _preprocessed(compiler, folder, source, name, entry, macros, headers)
-        if assembly := hidden_assembly(text, name):
-            return Compiled(images={}, refused=assembly)
+        if hidden := hidden_construct(text, name):
+            return Compiled(images={}, refused=hidden)
         unit = folder / "unit.ii"
         unit.write_text(text)
         with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
@@ -73,9 +74,11 @@ def compile_arm(
         if any(completed.exit_status != 0 for completed in linked):
             return Compiled(images={}, refused=_unlinked(linked))
         images = {f: (folder / f"{f}.so").read_bytes() for f in chosen}
-    for flavour, image in images.items():
-        plain = flavour in ("values", "contracted")
-        if reason := refusal(image, instrumented=not plain):
+    for flavour in chosen:
+        instrumented = flavour not in ("values", "contracted")
+        if instrumented:
+            images[flavour] = without_constructors(images[flavour])
+        if reason := refusal(images[flavour], instrumented=instrumented):
             return Compiled(images={}, refused=reason)
     return Compiled(images=images, refused=None)
 
@@ -90,8 +93,10 @@ def _preprocessed(
     headers: Path | None,
 ) -> str:
     # The one construct that a macro cannot carry: an array of the launch's size.
+    body = STATIC_SHARED.sub("__shared__", source)
     body = DYNAMIC_SHARED.sub(
-        lambda m: f'extern {m[1]} {m[2]}[] __asm__("fivegates_dynamic_shared");', source
+        lambda m: f'extern {m[1]}{m[2]} {m[3]}[] __asm__("fivegates_dynamic_shared");',
+        body,
     )
     unit = folder / "unit.cpp"
     unit.write_text(

@@ -2,11 +2,12 @@
 // answered with what CUDA means by a race, a barrier and a block. No sanitizer runtime is
 // linked.
 //
-// Each 4-byte cell of a region remembers its last write and its last two readers. An
-// access is ordered behind an earlier one when the thread is the same, a barrier of the
-// block lies between, a __syncwarp of the warp does, or, across blocks, the writer fenced
-// and both met at an atomic. A verdict does not depend on the order of execution as long
-// as control flow does not.
+// Each 4-byte cell of a region remembers its last write, its last atomic and two readers,
+// and so does each byte that was touched by itself. An access is ordered behind an earlier
+// one when the thread is the same, a barrier of the block lies between, a __syncwarp of the
+// warp does, or when a fence behind the one and an atomic that both threads used lie
+// between. A verdict does not depend on the order of execution as long as control flow
+// does not.
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -21,12 +22,13 @@ namespace {
 
 constexpr unsigned kMaxRegions = 256, kMaxFindings = 256, kMaxMappings = 256;
 constexpr unsigned kMaxSlots = 4096;  // of atomics that blocks meet at
+constexpr unsigned kProbes = 8;
 constexpr unsigned kSpin = 1000;      // atomics of one thread before others get a turn
 
 struct Access {
     uint32_t serial;    // of the block, over all launches; 0 = none
     uint32_t pc;        // in the arm's image
-    uint32_t interval;  // barriers of the block before it
+    uint32_t time;      // ticks at barriers, fences and atomics, over all blocks
     uint16_t warp_clock;
     uint16_t thread : 10, bytes : 4, atomic : 1, is_volatile : 1;
 };
@@ -37,12 +39,17 @@ struct Initialised {
     uint8_t bytes;
 };
 
+// The accesses that cells, or single bytes, remember.
+struct Shadow {
+    Access *writes, *atomics, *reads, *more_reads;
+};
+
 struct Region {
     uintptr_t begin, end;
     const char* name;
     Space space;
-    bool initialised;
-    Access *writes, *reads, *more_reads;
+    Shadow cells, bytes;
+    bool has_bytes;        // whether any was touched by itself
     Initialised* written;  // null where the host initialised all
     uintptr_t base() const { return begin & ~uintptr_t(3); }
 };
@@ -74,27 +81,37 @@ struct Mapping {
     uintptr_t begin, end;
 };
 
-struct Release {  // how far a block's accesses are visible to those that acquired
-    uint32_t sequence, interval, thread;
+// What a thread has released: its own accesses up to its fence, those of its block up to
+// the barrier before that, to whoever meets the atomic at `time` or later.
+struct Release {
+    uint32_t time, fence, barrier, thread;
 };
 
 Region regions[kMaxRegions];
 unsigned region_count;
 Region* recent[2];
-Region* dynamic_region;
 Mapping mappings[kMaxMappings];
 unsigned mapping_count;
 uintptr_t image_begin, image_end;
+Mapping constants[kMaxMappings];  // of the arm's image, and what a compiler keeps there
+unsigned constant_count;
 Finding findings[kMaxFindings];
 unsigned finding_count;
 long not_kept, errors;
 
-uint32_t first_serial, serial, interval;
+uint32_t first_serial, serial;
+uint32_t now_time, barrier_time;  // of the last barrier in this block
 uint32_t warp_clocks[kMaxThreads][kWarp];
-bool clocks_moved, fenced[kMaxThreads];
-Release* releases;
-uint32_t release_sequence, acquired;
+bool clocks_moved;
+struct Fence {
+    uint32_t time, barrier;
+};
+Fence fences[kMaxThreads];        // the last of each thread in this block; time 0 = none
+uint32_t acquired[kMaxThreads];   // when each thread last met a released atomic
+Release* releases;                // of every thread, block by block
+unsigned threads;                 // of a block
 uintptr_t slots[kMaxSlots];
+bool slots_full;
 unsigned spinning, spinning_thread;
 
 // ---- findings -----------------------------------------------------------------------------
@@ -167,6 +184,12 @@ const Region* nearest(uintptr_t address, uintptr_t* distance) {
     return best;
 }
 
+bool is_constant(uintptr_t address) {
+    for (unsigned i = 0; i < constant_count; ++i)
+        if (address >= constants[i].begin && address < constants[i].end) return true;
+    return false;
+}
+
 bool mapped(uintptr_t address, unsigned size) {
     for (unsigned i = 0; i < mapping_count; ++i) {
         const Mapping& m = mappings[i];
@@ -215,19 +238,32 @@ void check_bounds(const Region& r, uintptr_t address, unsigned size, unsigned ki
 
 // ---- races --------------------------------------------------------------------------------
 
+bool covers(const Release& r, const Access& earlier, uint32_t acquired_at) {
+    if (r.time == 0 || r.time > acquired_at) return false;
+    return (earlier.thread == r.thread && earlier.time <= r.fence) || earlier.time < r.barrier;
+}
+
+// Whether a fence and an atomic order an access behind one of another thread or block.
+bool is_acquired(const Access& earlier, unsigned thread) {
+    const uint32_t at = acquired[thread];
+    if (at == 0) return false;
+    const Release* block = releases + size_t(earlier.serial - first_serial - 1) * threads;
+    if (covers(block[earlier.thread], earlier, at)) return true;
+    for (unsigned t = 0; t < threads; ++t)
+        if (covers(block[t], earlier, at)) return true;
+    return false;
+}
+
 inline bool is_ordered(const Access& earlier, unsigned thread, Space space) {
     if (earlier.serial == serial && earlier.thread == thread) return true;
     if (earlier.serial <= first_serial) return true;  // another launch, or none
-    if (earlier.serial != serial) {
-        if (space == Space::kShared) return true;  // another block's memory
-        const Release& r = releases[earlier.serial - first_serial - 1];
-        if (r.sequence == 0 || r.sequence > acquired) return false;
-        return earlier.interval < r.interval ||
-               (earlier.interval == r.interval && earlier.thread == r.thread);
-    }
-    if (earlier.interval < interval) return true;
-    return earlier.thread / kWarp == thread / kWarp &&
-           earlier.warp_clock <= warp_clocks[thread][earlier.thread % kWarp];
+    if (earlier.serial != serial)
+        return space == Space::kShared || is_acquired(earlier, thread);
+    if (earlier.time < barrier_time) return true;
+    if (earlier.thread / kWarp == thread / kWarp &&
+        earlier.warp_clock <= warp_clocks[thread][earlier.thread % kWarp])
+        return true;
+    return is_acquired(earlier, thread);
 }
 
 void report_race(const Access& earlier, bool wrote, const Access& now, bool writes,
@@ -249,26 +285,45 @@ void report_race(const Access& earlier, bool wrote, const Access& now, bool writ
            now.atomic ? "true" : "false");
 }
 
-inline void check_race(Region& r, size_t index, uintptr_t cell, const Access& now,
-                unsigned kind) {
-    const unsigned thread = now.thread;
+inline void check_against(const Shadow& shadow, size_t index, const Access& now,
+                          bool writes, const Region& r, uintptr_t cell) {
     auto conflicts = [&](const Access& earlier) {
         return (earlier.bytes & now.bytes) && !(earlier.atomic && now.atomic) &&
-               !is_ordered(earlier, thread, r.space);
+               !is_ordered(earlier, now.thread, r.space);
     };
-    Access& write = r.writes[index];
-    if (conflicts(write)) report_race(write, true, now, kind & kWrite, r, cell);
-    if (kind & kWrite) {
-        if (conflicts(r.reads[index]))
-            report_race(r.reads[index], false, now, true, r, cell);
-        if (r.more_reads[index].serial != 0 && conflicts(r.more_reads[index]))
-            report_race(r.more_reads[index], false, now, true, r, cell);
-        write = now;
-        return;
+    const Access &write = shadow.writes[index], &atomic = shadow.atomics[index];
+    if (conflicts(write)) report_race(write, true, now, writes, r, cell);
+    if (conflicts(atomic)) report_race(atomic, true, now, writes, r, cell);
+    if (!writes) return;
+    const Access &read = shadow.reads[index], &more = shadow.more_reads[index];
+    if (conflicts(read)) report_race(read, false, now, true, r, cell);
+    if (more.serial != 0 && conflicts(more)) report_race(more, false, now, true, r, cell);
+}
+
+inline void remember(const Shadow& shadow, size_t index, const Access& now, bool writes,
+                     Space space) {
+    if (now.atomic) {
+        shadow.atomics[index] = now;
+    } else if (writes) {
+        shadow.writes[index] = now;
+    } else {
+        Access& read = shadow.reads[index];
+        const bool replaceable = is_ordered(read, now.thread, space);
+        (replaceable ? read : shadow.more_reads[index]) = now;
     }
-    Access& read = r.reads[index];
-    const bool replaceable = read.serial == 0 || is_ordered(read, thread, r.space);
-    (replaceable ? read : r.more_reads[index]) = now;
+}
+
+inline void check_race(Region& r, size_t index, uintptr_t cell, const Access& now,
+                       unsigned kind) {
+    const bool writes = kind & kWrite, whole = now.bytes == 15;
+    check_against(r.cells, index, now, writes, r, cell);
+    if (!whole) r.has_bytes = true;
+    for (unsigned b = 0; r.has_bytes && b < 4; ++b) {
+        if (!(now.bytes >> b & 1)) continue;
+        check_against(r.bytes, 4 * index + b, now, writes, r, cell);
+        if (!whole) remember(r.bytes, 4 * index + b, now, writes, r.space);
+    }
+    if (whole) remember(r.cells, index, now, writes, r.space);
 }
 
 // ---- initialisation -----------------------------------------------------------------------
@@ -297,8 +352,7 @@ void access(uintptr_t address, unsigned size, unsigned kind, const void* pc) {
     if (address - index < sizeof fivegates_index) return;
     Region* r = region_at(address);
     if (r == nullptr) {
-        if (on_own_stack(address)) return;
-        if (address >= image_begin && address < image_end) return;  // constants
+        if (on_own_stack(address) || is_constant(address)) return;
         report_invalid(address, size, kind, offset_of(pc));
         return;
     }
@@ -311,7 +365,7 @@ void access(uintptr_t address, unsigned size, unsigned kind, const void* pc) {
     Access now;
     now.serial = serial;
     now.pc = place;
-    now.interval = interval;
+    now.time = now_time;
     const uint32_t clock = warp_clocks[thread][thread % kWarp];
     now.warp_clock = uint16_t(clock < 0xffff ? clock : 0xffff);
     now.thread = uint16_t(thread) & 1023;
@@ -335,33 +389,47 @@ void volatile_access(uintptr_t address, unsigned size, unsigned kind, const void
 
 // ---- synchronisation through atomics ------------------------------------------------------
 
-// Whether an atomic at this address has been released to before; remembers that it was.
+// Whether anybody has released to an atomic at this address; remembers that one has.
 bool slot_known(uintptr_t address, bool remember) {
+    if (slots_full) return true;
     unsigned i = unsigned(address * 0x9e3779b97f4a7c15u >> 52) % kMaxSlots;
-    for (unsigned probe = 0; probe < kMaxSlots; ++probe, i = (i + 1) % kMaxSlots) {
+    for (unsigned probe = 0; probe < kProbes; ++probe, i = (i + 1) % kMaxSlots) {
         if (slots[i] == address) return true;
         if (slots[i] != 0) continue;
         if (remember) slots[i] = address;
         return false;
     }
-    return true;
+    slots_full = remember;
+    return slots_full;
 }
 
 void meet_at_atomic(uintptr_t address) {
     const unsigned thread = active_thread;
-    if (fenced[thread]) {
-        slot_known(address, true);
-        releases[serial - first_serial - 1] = {++release_sequence, interval, thread};
-    }
-    if (slot_known(address, false)) acquired = release_sequence;
+    const uint32_t time = ++now_time;
+    if (slot_known(address, false)) acquired[thread] = time;
+    const Fence& fence = fences[thread];
+    if (fence.time == 0) return;
+    slot_known(address, true);
+    releases[size_t(serial - first_serial - 1) * threads + thread] = {
+        time, fence.time, fence.barrier, thread};
 }
 
 }  // namespace
 
 // ---- what scheduler and runner tell -------------------------------------------------------
 
-void map_checker(size_t blocks) {
-    releases = static_cast<Release*>(reserve(blocks * sizeof(Release), false));
+void map_checker(size_t all_threads) {
+    releases = static_cast<Release*>(reserve(all_threads * sizeof(Release), false));
+}
+
+static Shadow new_shadow(size_t cells) {
+    Access* all = static_cast<Access*>(reserve(4 * cells * sizeof(Access), false));
+    return {all, all + cells, all + 2 * cells, all + 3 * cells};
+}
+
+void add_constant(uintptr_t begin, uintptr_t end) {
+    if (constant_count == kMaxMappings) refuse("more than %u constants", kMaxMappings);
+    constants[constant_count++] = {begin, end};
 }
 
 void add_region(const char* name, void* begin, size_t size, Space space,
@@ -369,26 +437,15 @@ void add_region(const char* name, void* begin, size_t size, Space space,
     if (region_count == kMaxRegions) refuse("more than %u objects", kMaxRegions);
     const uintptr_t address = reinterpret_cast<uintptr_t>(begin);
     const size_t cells = size / 4 + 2;
-    Region r = {address, address + size, name, space, initialised, nullptr, nullptr,
-                nullptr, nullptr};
-    r.writes = static_cast<Access*>(reserve(cells * sizeof(Access), false));
-    r.reads = static_cast<Access*>(reserve(cells * sizeof(Access), false));
-    r.more_reads = static_cast<Access*>(reserve(cells * sizeof(Access), false));
+    Region& r = regions[region_count++];
+    r.begin = address;
+    r.end = address + size;
+    r.name = name;
+    r.space = space;
+    r.cells = new_shadow(cells);
+    r.bytes = new_shadow(4 * cells);
     if (!initialised)
         r.written = static_cast<Initialised*>(reserve(cells * sizeof(Initialised), false));
-    regions[region_count] = r;
-    if (name == dynamic_shared_name) dynamic_region = &regions[region_count];
-    ++region_count;
-}
-
-void clear_regions() {
-    region_count = mapping_count = 0;
-    recent[0] = recent[1] = nullptr;
-    dynamic_region = nullptr;
-}
-
-void set_dynamic_shared(size_t size) {
-    if (dynamic_region != nullptr) dynamic_region->end = dynamic_region->begin + size;
 }
 
 void add_mapping(uintptr_t begin, uintptr_t end) {
@@ -401,14 +458,14 @@ void set_image(uintptr_t begin, uintptr_t end) {
     image_end = end;
 }
 
-void begin_launch(unsigned, unsigned blocks) {
+void begin_launch(unsigned threads_of_block, unsigned blocks) {
+    threads = threads_of_block;
     static uint32_t next_serial;
     first_serial = next_serial;
     next_serial += blocks;
     if (!checking) return;
-    memset(releases, 0, blocks * sizeof(Release));
     memset(slots, 0, sizeof slots);
-    release_sequence = 0;
+    slots_full = false;
     clocks_moved = true;
 }
 
@@ -426,16 +483,34 @@ void begin_block(unsigned linear) {
     if (!checking) return;
     if (counting) close_census_block();
     serial = first_serial + linear + 1;
-    interval = 0;
-    acquired = 0;
-    memset(fenced, 0, sizeof fenced);
+    barrier_time = ++now_time;
+    memset(fences, 0, sizeof fences);
+    memset(acquired, 0, sizeof acquired);
     if (!clocks_moved) return;
     memset(warp_clocks, 0, sizeof warp_clocks);
     for (unsigned t = 0; t < kMaxThreads; ++t) warp_clocks[t][t % kWarp] = 1;
     clocks_moved = false;
 }
 
-void passed_barrier() { ++interval; }
+// What one thread has acquired before a barrier, all have behind it.
+void passed_barrier() {
+    barrier_time = ++now_time;
+    uint32_t latest = 0;
+    for (uint32_t at : acquired)
+        if (at > latest) latest = at;
+    if (latest == 0) return;
+    for (uint32_t& at : acquired) at = latest;
+}
+
+void met_in_warp(unsigned first_thread, unsigned lanes) {
+    if (!checking) return;
+    uint32_t latest = 0;
+    for (unsigned l = 0; l < kWarp; ++l)
+        if (lanes >> l & 1 && acquired[first_thread + l] > latest)
+            latest = acquired[first_thread + l];
+    for (unsigned l = 0; l < kWarp && latest != 0; ++l)
+        if (lanes >> l & 1) acquired[first_thread + l] = latest;
+}
 
 void synced_warp(unsigned first_thread, unsigned lanes) {
     if (!checking) return;
@@ -530,7 +605,9 @@ long write_findings(char* text, size_t capacity, size_t* length) {
 extern "C" {
 
 void fivegates_fence(int scope) {
-    if (scope >= 1 && inside_kernel()) fenced[active_thread] = true;
+    if (scope < 1 || !inside_kernel()) return;
+    fences[active_thread] = {now_time, barrier_time};
+    ++now_time;
 }
 
 void fivegates_atomic(const void* p, int size, const void* pc) {
@@ -628,6 +705,14 @@ HANDLER(nonnull_return_v1)
 HANDLER(vla_bound_not_positive)
 HANDLER(float_cast_overflow)
 HANDLER(invalid_builtin)
-HANDLER(type_mismatch_v1)
+
+// Of a type's demands only that on its address is asked for, where the accesses are split.
+void __ubsan_handle_type_mismatch_v1(const void* place) {
+    if (checking && inside_kernel())
+        found("memcheck", "misaligned", true, {0, 0, 0, 0, place});
+}
+void __ubsan_handle_type_mismatch_v1_abort(const void* place) {
+    __ubsan_handle_type_mismatch_v1(place);
+}
 
 }  // extern "C"

@@ -30,10 +30,13 @@ COMMON = (
     "-fno-rtti",
     "-fno-strict-aliasing",
     "-fno-omit-frame-pointer",
+    "-fno-semantic-interposition",
+    "-fno-threadsafe-statics",
+    "-fstack-clash-protection",
 )
 UNDEFINED = "-fsanitize=undefined,float-cast-overflow"
 # Left to the checker itself, which knows more of a device's memory.
-NOT_UNDEFINED = "-fno-sanitize=vptr,null,alignment,object-size"
+NOT_UNDEFINED = "-fno-sanitize=vptr,null,object-size"
 FLAVOURS: Mapping[str, tuple[str, ...]] = {
     "values": ("-O2", "-ffp-contract=off"),
     "contracted": ("-O2", "-ffp-contract=fast"),
@@ -54,6 +57,7 @@ FLAVOURS: Mapping[str, tuple[str, ...]] = {
 # Vector code would hide single accesses; a volatile one is another kind of access.
 CHECKED: Mapping[Family, tuple[str, ...]] = {
     "gcc": (
+        "-fno-sanitize=alignment",
         "-fno-tree-vectorize",
         "-fno-tree-sra",
         "--param=tsan-distinguish-volatile=1",

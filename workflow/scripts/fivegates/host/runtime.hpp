@@ -74,11 +74,11 @@ enum AccessKind : unsigned {
 extern bool checking;
 extern const char* dynamic_shared_name;
 
-void map_checker(size_t blocks);
+void map_checker(size_t threads);  // of the largest launch
 // Memory that a kernel may touch; `initialised` says whether the host wrote it.
 void add_region(const char* name, void* begin, size_t size, Space space, bool initialised);
-void clear_regions();
-void set_dynamic_shared(size_t size);
+// Memory that a kernel may read unseen: constants of its image.
+void add_constant(uintptr_t begin, uintptr_t end);
 // Memory that is mapped: an access elsewhere ends the launch, as on a device.
 void add_mapping(uintptr_t begin, uintptr_t end);
 void set_image(uintptr_t begin, uintptr_t end);  // of the arm
@@ -87,6 +87,8 @@ void begin_launch(unsigned threads, unsigned blocks);
 void begin_block(unsigned linear);
 void passed_barrier();
 void synced_warp(unsigned first_thread, unsigned lanes);
+// Lanes that exchanged a value: what one has acquired from other blocks, all have.
+void met_in_warp(unsigned first_thread, unsigned lanes);
 void report_sync(const char* kind, bool error, int line, int other_line,
                  unsigned thread, unsigned other_thread, unsigned arrived);
 void report_fault(uintptr_t address);

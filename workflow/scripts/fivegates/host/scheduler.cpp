@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "runtime.hpp"
 #if defined(FIVEGATES_ADDRESS)
@@ -76,7 +77,7 @@ Context launcher;
 const Kernel* running;
 void** kernel_arguments;
 Ended ended;
-size_t printed;
+size_t printed, guard_bytes;
 long long ticks;
 
 uint64_t draw() {  // splitmix64
@@ -318,7 +319,8 @@ uint64_t warp_result(unsigned first, unsigned lane, unsigned group, unsigned bal
     }
     const unsigned source = source_lane(thread, lane);
     if (group >> source & 1) return threads[first + source].value;
-    report_sync("inactive-lane", true, thread.line, 0, first + lane, first + source, 0);
+    const bool exists = first + source < thread_count;  // else its value is mostly unused
+    report_sync("inactive-lane", exists, thread.line, 0, first + lane, first + source, 0);
     return 0xdeadbeefdeadbeefu;
 }
 
@@ -344,6 +346,7 @@ void release_group(unsigned first, unsigned leader, unsigned group) {
     for (unsigned l = 0; l < kWarp; ++l)
         if (group >> l & 1) threads[first + l].result = warp_result(first, l, group, ballot);
     if (threads[first + leader].operation == kWarpSync) synced_warp(first, group);
+    met_in_warp(first, group);
     for (unsigned l = kWarp; l-- > 0;) {
         if (!(group >> l & 1)) continue;
         make_ready(first + l);
@@ -411,6 +414,8 @@ void dispatch() {
         yielding = false;
         int t = prefer_new ? take_new() : -1;
         if (t >= 0) return start(unsigned(t));
+        // Who yields may wait for lanes that wait for each other.
+        if (prefer_new && at_warp != 0) release_warps();
         if ((t = take_ready()) >= 0) return resume(unsigned(t));
         if ((t = take_new()) >= 0) return start(unsigned(t));
         if (at_warp != 0 && release_warps()) continue;
@@ -489,15 +494,17 @@ bool on_own_stack(uintptr_t address) {
 
 bool on_guard_page(uintptr_t address) {
     if (current == nullptr) return false;
-    return reinterpret_cast<uintptr_t>(current->stack) - address <= 4096;
+    return reinterpret_cast<uintptr_t>(current->stack) - address <= guard_bytes;
 }
 
 void map_fibers() {
-    constexpr size_t kGuard = 4096, kStride = kStackBytes + kGuard;
-    char* stacks = static_cast<char*>(reserve(kMaxThreads * kStride, false));
+    const size_t guard = size_t(sysconf(_SC_PAGESIZE)), stride = kStackBytes + guard;
+    guard_bytes = guard;
+    char* pages = static_cast<char*>(reserve((kMaxThreads + 1) * stride, false));
+    char* stacks = pages + guard - reinterpret_cast<uintptr_t>(pages) % guard;
     for (unsigned i = 0; i < kMaxThreads; ++i) {
-        mprotect(stacks + i * kStride, kGuard, PROT_NONE);
-        fibers[i].stack = stacks + i * kStride + kGuard;
+        if (mprotect(stacks + i * stride, guard, PROT_NONE) != 0) refuse("no guard page");
+        fibers[i].stack = stacks + i * stride + guard;
     }
 }
 
@@ -511,7 +518,7 @@ Ended run_launch(const Kernel& kernel, const Launch& launch, uint64_t order) {
     shuffled = order >= 2;
     random_state = order;
     ended = Ended::kDone;
-    for (unsigned t = 0; t < thread_count; ++t) {
+    for (unsigned t = 0; t < kMaxThreads; ++t) {
         positions[t] = {t % blockDim.x, t / blockDim.x % blockDim.y,
                         t / (blockDim.x * blockDim.y)};
     }

@@ -27,14 +27,14 @@
 #undef __grid_constant__
 #endif
 
-#define __global__ __attribute__((noinline))
+#define __global__ __attribute__((noinline, flatten))
 #define __device__
 #define __host__
 #define __forceinline__ inline __attribute__((always_inline))
 #define __noinline__  // libstdc++ spells the attribute with this name
 #define __launch_bounds__(...)
 #define __restrict__
-#define __align__(n) alignas(n)
+#define __align__(n) __attribute__((aligned(n)))
 #define __constant__
 #define __grid_constant__
 // Blocks run one after another on one stack of memory: a static is a block's own.
