@@ -828,9 +828,80 @@ CLEAN = (
     ),
 )
 
+ATOMIC = {"outputs": {"y": ("int32", 64)}, "arguments": ("y",)}
+PAIRS = {
+    "inputs": {"x": floats(64)},
+    "outputs": {"y": ("float32", 2)},
+    "arguments": ("x", "y"),
+}
+PARTIAL = {
+    "grid": (4, 1, 1),
+    "inputs": {"x": floats(8)},
+    "outputs": {"partial": ("float32", 8), "y": ("float32", 1)},
+    "arguments": ("x", "partial", "y"),
+}
+LOCK = {"grid": (2, 1, 1), "inputs": {"total": zeros("int32")}, "arguments": ("total",)}
+BYTES = {"outputs": {"y": ("uint8", 64)}, "arguments": ("y",)}
+
+ORDER = (
+    Planted(name="byte_broadcast_unsynced", check="racecheck", **BYTES),
+    Planted(
+        name="byte_broadcast_synced",
+        reference=lambda _: {"y": np.ones(64)},
+        **BYTES,
+    ),
+    Planted(name="atomic_after_store_unsynced", check="racecheck", **ATOMIC),
+    Planted(
+        name="atomic_after_store_synced",
+        reference=lambda _: {"y": np.full(64, 64)},
+        **ATOMIC,
+    ),
+    Planted(name="struct_sum_unsynced", check="racecheck", **PAIRS),
+    Planted(
+        name="struct_sum_synced",
+        reference=lambda a: {"y": np.array([a["x"].sum(), 64.0])},
+        **PAIRS,
+    ),
+    Planted(name="fence_before_store", check="racecheck", **PARTIAL),
+    Planted(
+        name="fence_after_store",
+        reference=lambda a: {"y": a["x"][:4].sum(keepdims=True)},
+        **PARTIAL,
+    ),
+    Planted(name="lock_unfenced", check="racecheck", **LOCK),
+    Planted(name="lock_fenced", **LOCK),
+    Planted(
+        name="last_warp",
+        reference=lambda a: {"y": a["x"].sum(keepdims=True)},
+        **PARTIAL,
+    ),
+    Planted(
+        name="union_in_shared",
+        inputs={"x": floats(64)},
+        outputs={"y": ("int32", 64)},
+        arguments=("x", "y"),
+        reference=lambda a: {"y": a["x"].view(np.int32)[::-1]},
+    ),
+    Planted(
+        name="shared_by_macro",
+        inputs={"x": floats(128)},
+        outputs={"y": ("float32", 128)},
+        arguments=("x", "y"),
+        grid=(2, 1, 1),
+        reference=lambda a: {"y": a["x"].reshape(2, 64)[:, ::-1].ravel()},
+    ),
+    Planted(
+        name="poll_while_shuffle",
+        inputs={"flag": zeros("int32")},
+        outputs={"y": ("int32", 64)},
+        arguments=("flag", "y"),
+    ),
+)
+
 PLANTED: tuple[Planted, ...] = (
     *MEMCHECK,
     *RACECHECK,
+    *ORDER,
     *INITCHECK,
     *SYNCCHECK,
     *UNDEFINED,
