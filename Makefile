@@ -10,11 +10,11 @@ EXTRA ?= $(shell $(PYTHON) workflow/scripts/choose_extra.py)
 
 # The receipt is the product whatever it says: only an invalid one is an error here.
 receipt: $(VENV)/.$(EXTRA)
-	$(BIN)/snakemake --cores all --quiet host reason rules -- results/receipt.json
+	$(BIN)/snakemake --workflow-profile workflow/profiles/default --cores all --quiet host reason rules -- results/receipt.json
 	@$(BIN)/fivegates verify results/receipt.json || test $$? -ne 2
 
 judge: $(VENV)/.$(EXTRA)
-	$(BIN)/snakemake --cores all --quiet host reason rules -- judge
+	$(BIN)/snakemake --workflow-profile workflow/profiles/default --cores all --quiet host reason rules -- judge
 
 test: $(VENV)/.$(EXTRA) $(VENV)/.dev
 	$(BIN)/python -m pytest -n auto --dist loadgroup

@@ -3,6 +3,7 @@
 import json
 import shutil
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -97,9 +98,16 @@ def checked(compiler: Compiler, kernel: Planted, *flavours: str) -> Checked:
     """Run a kernel under the checker, or under the flavours that are named."""
     built = compiled(compiler, kernel, flavours or ("checked",))
     assert built.refused is None
+    return checked_images(compiler, kernel, built.images)
+
+
+def checked_images(
+    compiler: Compiler, kernel: Planted, images: Mapping[str, bytes]
+) -> Checked:
+    """Run what has been compiled."""
     runs, logs = check(
         compiler,
-        built.images,
+        images,
         source=(ROOT / kernel.path).read_text(),
         file=kernel.path,
         job=job_of(kernel),

@@ -1,20 +1,27 @@
 """An arm is foreign native code on the host: what it may do is compute, and no more."""
 
 import re
+import subprocess
+import sys
+import time
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
 import pytest
+from elftools.elf.elffile import ELFFile
 
 from fivegates.arm import Argument, Launch
 from fivegates.backend import Backend
 from fivegates.building import build
 from fivegates.contract import Case
 from fivegates.errors import ClaimError
-from fivegates.exercise import exercise, prepare
+from fivegates.exercise import exercise, prepare, write_job
 from fivegates.host.build import compile_arm
 from fivegates.host.compiler import find_compiler
-from fivegates.host.folder import write_host_file
+from fivegates.host.folder import read_findings, write_host_file
+from fivegates.host.image import without_constructors
+from fivegates.host.runtime import runner
 from fivegates.job import CaseJob, Job
 from fivegates.reference import case_result, judge
 
@@ -36,21 +43,26 @@ CASE = CaseJob(
 JOB = Job(binary="kernel", entry="own", cases=(CASE,))
 
 
-def refused(text, **options):
+def refused(text):
     """Why the host does not run this source at all."""
-    arguments = {"name": "k/own.cu", "entry": "own", "options": [], "gate": False}
-    return build(HOST, text, **{**arguments, **options}).host["refused"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("fivegates.host.device_compile.available", lambda: None)
+        return build(HOST, text, name="k/own.cu", entry="own", options=[]).host[
+            "refused"
+        ]
 
 
 def compiled(text):
     """The image of a source that no scan of its text has seen."""
-    return compile_arm(
-        find_compiler(),
-        text,
-        name="k/own.cu",
-        entry="own",
-        chosen=("values", "checked"),
-    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("fivegates.host.build.hidden_construct", lambda *_: None)
+        return compile_arm(
+            find_compiler(),
+            text,
+            name="k/own.cu",
+            entry="own",
+            chosen=("values", "checked"),
+        )
 
 
 def run(folder, text, *, timeout_s=20.0, flavour="values"):
@@ -179,7 +191,7 @@ def test_code_that_runs_at_load_is_refused(text):
 
 
 def test_constructor_by_attribute_is_refused_by_the_image():
-    text = "__attribute__((constructor)) void early() { *(volatile int*)0 = 1; }\n"
+    text = "volatile int v;\n__attribute__((constructor)) void early() { ++v; }\n"
     found = compiled(text + SIGNATURE + "{ y[0] = 1; }").refused
     assert found == "runs code when it is loaded (a dynamic initialiser or constructor)"
 
@@ -216,9 +228,57 @@ def test_assembly_that_macros_make_is_refused_before_it_compiles(text):
     assert re.fullmatch(r"(asm|__asm__) at line 3", found)
 
 
+PASTE = "#define P(a,b) a##b\n"
+HIDDEN = {
+    "digit separator": "int a = 1'0; asm(\"nop\"); int b = 1'0;\n",
+    "pasted attribute": PASTE + 'P(__attri,bute__)((section("x"))) int v;\n',
+    "digraph attribute": '<:<:gnu::section("x")]] int v;\n',
+    "spaced attribute": '[ [gnu::section("x")]] int v;\n',
+    "prefixed raw string": 'auto a = u8R"(" /* )"; // */ \n',
+    "the runtime's own macro": "FIVEGATES_RAW int f() { return 1; }\n",
+    "pasted runtime macro": PASTE + "P(FIVE,GATES_RAW) int f() { return 1; }\n",
+    "pragma by macro": PASTE + 'P(_Pra,gma)("GCC visibility push(hidden)")\n',
+    "spliced keyword": 'as\\\nm("nop");\n',
+    "backslash": "\\u0061sm;\n",
+}
+
+
+@pytest.mark.parametrize("what", HIDDEN)
+def test_construct_that_hides_is_found(what):
+    found = refused(HIDDEN[what] + SIGNATURE + "{ y[0] = 1; }")
+    assert re.search(r" at line [12]$", found), found
+
+
+def test_constructor_of_a_sanitizer_is_cut_out():
+    """What an arm could smuggle into it never runs."""
+    image = compiled(SIGNATURE + "{ y[0] = 1; }").images["checked"]
+    assert image == without_constructors(image)
+    tags = {
+        tag.entry.d_tag: tag.entry.d_val
+        for section in ELFFile(BytesIO(image)).iter_sections()
+        if section.name == ".dynamic"
+        for tag in section.iter_tags()
+    }
+    assert tags["DT_INIT_ARRAYSZ"] == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["garbage\n", "[1]\n", '{"pc": 1}\n', "[" * 5000 + "\n", '{"case": 0}\n{"x": 1}\n'],
+)
+def test_log_that_an_arm_wrote_over_is_no_clean_log(tmp_path, text):
+    image = compiled(SIGNATURE + "{ y[0] = 1; }").images["checked"]
+    (tmp_path / "findings.jsonl").write_text(text)
+    (row,) = read_findings(tmp_path, image, "k/own.cu")
+    assert row["not_kept"] == 1
+
+
 @pytest.mark.parametrize(
     "line",
     [
+        '\f#include "/etc/passwd"',
+        '\v#include "/etc/passwd"',
+        'const char* a = "/*";\n#include "/etc/passwd"\nconst char* b = "*/";',
         '#include "/etc/passwd"',
         "#include </etc/passwd>",
         "#include <../../../etc/passwd>",
@@ -256,7 +316,12 @@ def test_no_file_but_the_arm_and_known_headers_is_read(line):
     ],
 )
 def test_directive_that_is_no_kernels_is_refused(line):
-    assert refused(f"{line}\n{SIGNATURE} {{ y[0] = 1; }}") is not None
+    text = f"{line}\n{SIGNATURE} {{ y[0] = 1; }}"
+    if "embed" in line:
+        with pytest.raises(ClaimError, match="expected one file"):
+            refused(text)
+    else:
+        assert refused(text) is not None
 
 
 def test_hang_is_ended(tmp_path):
@@ -328,12 +393,7 @@ def test_compile_is_bounded(tmp_path):
 
 def test_no_run_leaves_a_process_behind(tmp_path):
     run(tmp_path, SIGNATURE + "{ for (volatile int k = 1; k;) {} }", timeout_s=1)
-    running = [
-        path
-        for path in Path("/proc").glob("[0-9]*/cmdline")
-        if str(tmp_path).encode() in _read(path)
-    ]
-    assert running == []
+    assert processes(tmp_path) == []
 
 
 def _read(path):
@@ -348,3 +408,33 @@ def test_values_cross_the_fork(tmp_path):
     found = np.fromfile(tmp_path / "0.y.0.bin", dtype="float32")
     assert found[0] == 42
     assert np.isnan(found[1:]).all()
+
+
+def test_kernel_does_not_outlive_who_waits_for_it(tmp_path):
+    """The harness is killed so that it can end nothing itself."""
+    image = compiled(SIGNATURE + "{ for (volatile int k = 1; k;) {} }").images["values"]
+    prepare(tmp_path, JOB, image, [{}])
+    write_host_file(tmp_path, image, "", mode="values")
+    write_job(tmp_path, JOB)
+    program = runner(find_compiler(), address=False)
+    waiting = (
+        f"import subprocess; subprocess.run([{str(program)!r}, {str(tmp_path)!r}])"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", waiting])
+    wait_for(lambda: len(processes(tmp_path)) == 3)  # Python, the runner, the kernel
+    parent.kill()
+    parent.wait()
+    wait_for(lambda: processes(tmp_path) == [])
+
+
+def processes(folder):
+    """Processes that name the folder in their command line."""
+    paths = Path("/proc").glob("[0-9]*/cmdline")
+    return [path for path in paths if str(folder).encode() in _read(path)]
+
+
+def wait_for(condition):
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)

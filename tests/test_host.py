@@ -211,7 +211,7 @@ def test_entry_that_does_not_exist_is_one_error():
     ("source", "found"),
     [
         ('#include "a.cuh"\n', '#include "a.cuh" at line 1'),
-        ("\n # include </tmp/a.cuh>", "# include </tmp/a.cuh> at line 2"),
+        ("\n # include </tmp/a.cuh>", "#include </tmp/a.cuh> at line 2"),
         ("#include <../a.cuh>", "#include <../a.cuh> at line 1"),
         ("#include HEADER", "#include HEADER at line 1"),
         ("#include <cuda_fp16.h>\n#include <cooperative_groups/reduce.h>", None),
@@ -238,7 +238,7 @@ def test_function_that_is_not_global_is_no_entry(kind):
         build(HOST, text, name="k/a.cu", entry="helper", options=[])
     assert str(error.value) == "k/a.cu: 'helper' is not __global__, expected a kernel"
     assert build(
-        HOST, text, name="k/a.cu", entry="own", options=[], gate=False
+        HOST, text, name="k/a.cu", entry="own", options=[], control=True
     ).binaries
 
 
@@ -306,8 +306,11 @@ def test_build_of_one_source_has_the_same_bytes_every_time():
     [
         ('asm("mov");', "asm at line 1"),
         ("\n\nusing namespace nvcuda;", "nvcuda at line 3"),
-        ("/* asm \n*/\nwmma::fragment f;", "wmma at line 3"),
-        ("auto g = cooperative_groups::this_grid();", "this_grid at line 1"),
+        ("/* asm \n*/\nwmma::fragment f;", "wmma::fragment at line 3"),
+        (
+            "auto g = cooperative_groups::this_grid();",
+            "cooperative_groups::this_grid at line 1",
+        ),
         ("kernel<<<1, 2>>>();", "<<< at line 1"),
         ("tex1Dfetch<float>(t, 0);", "tex1Dfetch at line 1"),
         ("cuda::barrier<x> b;", "cuda::barrier at line 1"),
@@ -351,6 +354,9 @@ def test_fast_intrinsics_are_named():
         ("__shared__ __align__(16) float tile[32][33];", {"tile"}),
         ("extern __shared__ float s[];", {"s"}),
         ("__shared__ Pair<float, int> p[2];", {"p"}),
+        ("__shared__ union { float f[4]; int i[4]; } u;", {"u"}),
+        ("__shared__ float a[N < 4 ? 4 : N], b[2][3];", {"a", "b"}),
+        ("#define S(T, N) __shared__ T N[4]\nS(float, x);", {"#define"}),
         ("float plain[4];", set()),
     ],
 )
@@ -367,6 +373,7 @@ def test_shared_variables_are_those_declared_so(source, names):
         ("_ZZN2ns4ownILi3EEvPfE4tile", "tile"),
         ("_ZZ3ownE4tile_0", "tile"),
         ("calls.0", "calls"),
+        ("_ZZ4kernILi8EEvPfE1s", "s"),
     ],
 )
 def test_mangled_name_is_read_as_the_sources(symbol, name):
@@ -381,18 +388,18 @@ def test_variables_of_an_image_are_shared_or_not():
         "__syncthreads();\n"
         "y[0] = tile[7]; table[0] = 1; ++launches; }"
     )
-    found = {v.name: (v.shared, v.size) for v in variables(compiled(text), text)}
+    found = {v.name: (v.kind, v.size) for v in variables(compiled(text), text)}
     assert found == {
-        "launches": (False, 4),
-        "table": (False, 16),
-        "tile": (True, 32),
-        "calls": (False, 4),
+        "launches": ("static", 4),
+        "table": ("static", 16),
+        "tile": ("shared", 32),
+        "calls": ("static", 4),
     }
 
 
 def test_sweep_has_every_order_for_each_size():
     chosen = [case(1), case(257), case(257), case(1)]
-    assert sweep(chosen, 10) == [ORDERS, ORDERS, 10, 10]
+    assert sweep(chosen) == [ORDERS, ORDERS, 2, 2]
     assert ORDERS >= 32
 
 

@@ -18,7 +18,9 @@ rule bound_roofline:
         "results/{claim}/roofline.json",
     log:
         "logs/{claim}/roofline.log",
-    threads: gate_threads
+    wildcard_constraints:
+        claim=claims_on("cuda"),
+    threads: workflow.cores
     shell:
         """
         python workflow/scripts/bound_roofline.py \

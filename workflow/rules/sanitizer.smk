@@ -19,10 +19,10 @@ rule control_sanitizer:
         both=ancient(expand("results/{{claim}}/{role}/build.json", role=ROLES)),
     output:
         "results/{claim}/control/{tool}.json",
-    wildcard_constraints:
-        claim=claims_on("cuda"),
     log:
         "logs/{claim}/control/{tool}.log",
+    wildcard_constraints:
+        claim=claims_on("cuda"),
     threads: workflow.cores
     shell:
         """
@@ -44,10 +44,10 @@ rule run_sanitizer:
         after=sanitizer_predecessors,
     output:
         "results/{claim}/{role}/sanitizer/{tool}.json",
-    wildcard_constraints:
-        claim=claims_on("cuda"),
     log:
         "logs/{claim}/{role}/sanitizer/{tool}.log",
+    wildcard_constraints:
+        claim=claims_on("cuda"),
     threads: workflow.cores
     shell:
         """
@@ -71,10 +71,10 @@ rule control_checker:
         both=ancient(expand("results/{{claim}}/{role}/build.json", role=ROLES)),
     output:
         expand("results/{{claim}}/control/{tool}.json", tool=TOOLS["host"]),
-    wildcard_constraints:
-        claim=claims_on("host"),
     log:
         "logs/{claim}/control.log",
+    wildcard_constraints:
+        claim=claims_on("host"),
     shell:
         """
         python workflow/scripts/control_checker.py \
@@ -96,10 +96,10 @@ rule check_arm:
         controls=expand("results/{{claim}}/control/{tool}.json", tool=TOOLS["host"]),
     output:
         expand("results/{{claim}}/{{role}}/sanitizer/{tool}.json", tool=TOOLS["host"]),
-    wildcard_constraints:
-        claim=claims_on("host"),
     log:
         "logs/{claim}/{role}/sanitizer.log",
+    wildcard_constraints:
+        claim=claims_on("host"),
     shell:
         """
         python workflow/scripts/check_arm.py \

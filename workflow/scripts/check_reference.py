@@ -50,7 +50,7 @@ def check(desk: Desk, role: Role) -> None:
     claim, operation, build = desk.claim, desk.operation, desk.after[f"{role}/build"]
     host = desk.backend.kind == "host"
     chosen, launches = cases(claim, operation), claim.policy.reference.launches
-    counts = sweep(chosen, launches) if host else [launches] * len(chosen)
+    counts = sweep(chosen) if host else [launches] * len(chosen)
     inputs = [operation.inputs(case) for case in chosen]
     trial = job(
         claim,

@@ -21,7 +21,9 @@ def run_control(desk: Desk, tool: str) -> None:
     """Run `kernels/controls/<tool>.cu`, kernel `control_<tool>`, under the checker."""
     path, entry = f"kernels/controls/{tool}.cu", f"control_{tool}"
     source = read_bytes(ROOT / path).decode()
-    built = build(desk.backend, source, name=path, entry=entry, options=[], gate=False)
+    built = build(
+        desk.backend, source, name=path, entry=entry, options=[], control=True
+    )
     wanted = (CHECKED, ADDRESS) if tool == "memcheck" else (CHECKED,)
     images = {
         f: built.binaries[f"{f}.so"] for f in wanted if f"{f}.so" in built.binaries

@@ -18,6 +18,7 @@ from fivegates.host.build import Compiled, compile_arm, flavours
 from fivegates.host.compiler import Compiler, find_compiler
 
 ARCHITECTURES = (80, 90, 100)
+CHECKING = ("checked", "address")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -54,11 +55,11 @@ def build(
     name: str,
     entry: str,
     options: Sequence[str],
-    gate: bool = True,
+    control: bool = False,
 ) -> Built:
     """Compile a source; ClaimError when it does not compile or lacks the entry.
 
-    On the host NVRTC compiles it for devices too, unless `gate` is false.
+    On the host NVRTC compiles it for devices too; a control has only what checks.
     """
     if include := foreign_include(source):
         raise ClaimError(
@@ -67,7 +68,7 @@ def build(
     if is_no_kernel(source, entry):
         raise ClaimError(f"{name}: {entry!r} is not __global__, expected a kernel")
     if backend.device is None:
-        return _build_for_host(source, name, entry, options, gate=gate)
+        return _build_for_host(source, name, entry, options, control=control)
     from fivegates.launch import compile_source, nvrtc_version
 
     compiled = compile_source(
@@ -87,7 +88,7 @@ def build(
 
 
 def _build_for_host(
-    source: str, name: str, entry: str, options: Sequence[str], *, gate: bool
+    source: str, name: str, entry: str, options: Sequence[str], *, control: bool
 ) -> Built:
     """Shared objects of every flavour; NVRTC must take the source for devices too.
 
@@ -97,11 +98,13 @@ def _build_for_host(
     macros = tuple(option for option in options if option.startswith(("-D", "-U")))
     refusal: ClaimError | None = None
     try:
-        compiled = _compile_for_host(compiler, source, name, entry, macros)
+        compiled = _compile_for_host(compiler, source, name, entry, macros, control)
     except ClaimError as error:
         refusal, compiled = error, Compiled(images={}, refused=str(error))
     try:
-        targets = _compile_for_devices(source, name, entry, options) if gate else None
+        targets = (
+            None if control else _compile_for_devices(source, name, entry, options)
+        )
     except ClaimError as error:
         raise (refusal or error) from None
     if refusal is not None and targets is None:
@@ -117,7 +120,12 @@ def _build_for_host(
 
 
 def _compile_for_host(
-    compiler: Compiler, source: str, name: str, entry: str, macros: tuple[str, ...]
+    compiler: Compiler,
+    source: str,
+    name: str,
+    entry: str,
+    macros: tuple[str, ...],
+    control: bool,
 ) -> Compiled:
     if lacking := unsupported(source):
         return Compiled(images={}, refused=lacking)
@@ -129,7 +137,7 @@ def _compile_for_host(
         source,
         name=name,
         entry=entry,
-        chosen=flavours(compiler),
+        chosen=[f for f in flavours(compiler) if not control or f in CHECKING],
         macros=macros,
         headers=headers,
     )

@@ -139,7 +139,7 @@ def _derive_reference(
     host = context.backend.kind == "host"
     launches = [claim.policy.reference.launches] * len(measured["cases"])
     if host:
-        launches = preflight.sweep(reference.keys(measured), launches[0])
+        launches = preflight.sweep(reference.keys(measured))
     if measured["timed_out"] is None:
         reference.require_complete(measured, claim, launches)
     verdict = reference.judge(measured, claim)

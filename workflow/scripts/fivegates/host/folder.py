@@ -53,6 +53,8 @@ def read_findings(folder: Path, image: bytes, file: str) -> list[dict[str, Any]]
 
 
 def _located(row: Mapping[str, Any], table: Lines, file: str) -> dict[str, Any]:
+    if "not_kept" not in row:
+        row["check"], row["count"]  # a row without them is none of the checker's
     found = {key: value for key, value in row.items() if key not in ("pc", "other_pc")}
     found["file"] = row.get("file", file).lstrip("/")
     if "pc" in row:

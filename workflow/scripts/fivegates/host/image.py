@@ -19,7 +19,7 @@ from fivegates.constructs import Token, tokens
 
 Kind = Literal["shared", "static", "ignored"]
 MACRO = "#define"
-OPENING, CLOSING = ("{", "(", "<", "["), ("}", ")", ">", "]")
+OPENING, CLOSING = ("{", "(", "["), ("}", ")", "]")
 MEMORY_LIMIT_BYTES = 1 << 28
 MATHEMATICS = re.compile(
     r"(?:sqrt|cbrt|exp|exp2|exp10|expm1|log|log2|log10|log1p|sin|cos|tan|asin|acos|atan"
@@ -191,12 +191,16 @@ def shared_names(source: str) -> frozenset[str]:
 
 def _declared(following: Sequence[Token]) -> Iterator[str]:
     """Names that a declaration gives; its type may be one in braces."""
-    depth, last = 0, ""
+    depth, last, angles = 0, "", 0
     for token in following:
-        if token.text.startswith(OPENING):
+        if depth == 0 and token.text in ("<", ">"):
+            angles += 1 if token.text == "<" else -1
+        elif token.text.startswith(OPENING):
             depth += 1
         elif token.text in CLOSING:
             depth -= 1
+        elif angles:
+            continue
         elif depth == 0 and token.text in (",", ";", "="):
             if last:
                 yield last

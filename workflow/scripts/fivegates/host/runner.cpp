@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -39,6 +40,7 @@ namespace {
 constexpr int kPoison = 0xff, kFoundStatus = 99;
 constexpr int kMaxBuffers = 32, kMaxArguments = 64, kMaxVariants = 1024, kMaxObjects = 128;
 constexpr size_t kTextBytes = 1 << 20;
+constexpr unsigned kMaxSeconds = 3600;  // if all else fails; the policy's time ends before
 
 struct Buffer {
     char name[64];
@@ -286,8 +288,10 @@ void launch_repeatedly(const Case& c) {
     add_objects(image);
     add_buffers(c);
     if (mode != Mode::kAddress) catch_faults();
-    const rlimit none = {0, 0};
+    const rlimit none = {0, 0}, seconds = {kMaxSeconds, kMaxSeconds};
     setrlimit(RLIMIT_CORE, &none);
+    setrlimit(RLIMIT_CPU, &seconds);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // no kernel outlives who waits for it
     confine();
     check_parameters(c, parameters());
     launch_repeatedly(c);
@@ -546,6 +550,7 @@ extern "C" const char* __asan_default_options() {
 int main(int argc, char** argv) {
     if (argc != 2) refuse("expected one argument, the job's folder");
     folder = argv[1];
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
 #if defined(FIVEGATES_ADDRESS)
     __asan_set_error_report_callback(note_report);
 #endif
