@@ -16,6 +16,7 @@ from fivegates.claim import Tolerance
 from fivegates.contract import Arrays
 from fivegates.errors import ClaimError, ToolError
 from fivegates.host.compiler import find_compiler
+from fivegates.host.folder import write_host_file
 from fivegates.host.runtime import runner
 from fivegates.job import (
     JOB_FILE,
@@ -127,6 +128,24 @@ def exercise(kind: Kind, folder: Path, job: Job, timeout_s: float) -> Exercised:
             left = left[1:]
         remaining = replace(job, cases=left)
     return Exercised(cases=tuple(answered), timed_out=False)
+
+
+def exercise_once(
+    kind: Kind,
+    folder: Path,
+    job: Job,
+    binary: bytes,
+    inputs: Iterable[Arrays],
+    *,
+    source: str,
+    timeout_s: float,
+) -> Exercised:
+    """Prepare a folder that is not there yet, and run every case of the job in it."""
+    folder.mkdir()
+    prepare(folder, job, binary, inputs)
+    if kind == "host":
+        write_host_file(folder, binary, source, mode="values")
+    return exercise(kind, folder, job, timeout_s)
 
 
 def _died(index: int, completed: Completed) -> CaseReport:

@@ -1,6 +1,4 @@
-// Call-backs that a compiler inserts for its thread and undefined-behaviour sanitizers,
-// answered with what CUDA means by a race, a barrier and a block. No sanitizer runtime is
-// linked.
+// Who touched what, and may it: what CUDA means by memory, a race and initialisation.
 //
 // Each 4-byte cell of a region remembers its last write, its last atomic and two readers,
 // and so does each byte that was touched by itself. An access is ordered behind an earlier
@@ -15,15 +13,13 @@
 
 #include "runtime.hpp"
 
-bool checking = false;
 const char* dynamic_shared_name = "dynamic shared memory";
 
 namespace {
 
-constexpr unsigned kMaxRegions = 256, kMaxFindings = 256, kMaxMappings = 256;
+constexpr unsigned kMaxRegions = 256, kMaxMappings = 256;
 constexpr unsigned kMaxSlots = 4096;  // of atomics that blocks meet at
 constexpr unsigned kProbes = 8;
-constexpr unsigned kSpin = 1000;      // atomics of one thread before others get a turn
 
 struct Access {
     uint32_t serial;    // of the block, over all launches; 0 = none
@@ -54,29 +50,6 @@ struct Region {
     uintptr_t base() const { return begin & ~uintptr_t(3); }
 };
 
-struct Where {
-    uint32_t pc, other_pc;  // in the arm's image, or
-    int line, other_line;   // of the source, or
-    const void* place;      // a compiler's own file and line
-};
-
-bool same_place(const Where& a, const Where& b) {
-    const bool straight = a.pc == b.pc && a.other_pc == b.other_pc &&
-                          a.line == b.line && a.other_line == b.other_line;
-    const bool crossed = a.pc == b.other_pc && a.other_pc == b.pc &&
-                         a.line == b.other_line && a.other_line == b.line;
-    return a.place == b.place && (straight || crossed);
-}
-
-struct Finding {
-    const char *check, *kind;
-    bool error;
-    Where where;
-    long count;
-    uint3 block, thread, other_block, other_thread;
-    char detail[320];  // the rest of the JSON object
-};
-
 struct Mapping {
     uintptr_t begin, end;
 };
@@ -95,9 +68,6 @@ unsigned mapping_count;
 uintptr_t image_begin, image_end;
 Mapping constants[kMaxMappings];  // of the arm's image, and what a compiler keeps there
 unsigned constant_count;
-Finding findings[kMaxFindings];
-unsigned finding_count;
-long not_kept, errors;
 
 uint32_t first_serial, serial;
 uint32_t now_time, barrier_time;  // of the last barrier in this block
@@ -112,47 +82,11 @@ Release* releases;                // of every thread, block by block
 unsigned threads;                 // of a block
 uintptr_t slots[kMaxSlots];
 bool slots_full;
-unsigned spinning, spinning_thread;
-
-// ---- findings -----------------------------------------------------------------------------
 
 uint32_t offset_of(const void* pc) {
     const uintptr_t address = reinterpret_cast<uintptr_t>(pc);
     return address >= image_begin && address < image_end ? uint32_t(address - image_begin)
                                                          : 0;
-}
-
-// A new finding, or null where one like it is there already.
-Finding* found(const char* check, const char* kind, bool error, const Where& where) {
-    if (error) ++errors;
-    for (unsigned i = 0; i < finding_count; ++i) {
-        Finding& f = findings[i];
-        if (!same_place(f.where, where)) continue;
-        if (strcmp(f.kind, kind) != 0 || strcmp(f.check, check) != 0) continue;
-        ++f.count;
-        return nullptr;
-    }
-    if (finding_count == kMaxFindings) {
-        ++not_kept;
-        return nullptr;
-    }
-    Finding& f = findings[finding_count++];
-    f = Finding{};
-    f.check = check;
-    f.kind = kind;
-    f.error = error;
-    f.where = where;
-    f.count = 1;
-    f.thread = f.other_thread = thread_position(active_thread);
-    f.block = f.other_block = block_position(active_block);
-    return &f;
-}
-
-void detail(Finding* f, const char* format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(f->detail, sizeof f->detail, format, arguments);
-    va_end(arguments);
 }
 
 // ---- memory -------------------------------------------------------------------------------
@@ -345,6 +279,26 @@ inline void check_initialised(Region& r, size_t index, uintptr_t cell, unsigned 
     if (kind & kWrite) state.bytes |= now.bytes;
 }
 
+// ---- synchronisation through atomics ------------------------------------------------------
+
+// Whether anybody has released to an atomic at this address; remembers that one has.
+bool slot_known(uintptr_t address, bool remember) {
+    if (slots_full) return true;
+    unsigned i = unsigned(address * 0x9e3779b97f4a7c15u >> 52) % kMaxSlots;
+    for (unsigned probe = 0; probe < kProbes; ++probe, i = (i + 1) % kMaxSlots) {
+        if (slots[i] == address) return true;
+        if (slots[i] != 0) continue;
+        if (remember) slots[i] = address;
+        return false;
+    }
+    slots_full = remember;
+    return slots_full;
+}
+
+}  // namespace
+
+// ---- what the arm does --------------------------------------------------------------------
+
 // Accesses of one thread to whatever its block may see.
 void access(uintptr_t address, unsigned size, unsigned kind, const void* pc) {
     if (!checking || !inside_kernel()) return;
@@ -382,28 +336,13 @@ void access(uintptr_t address, unsigned size, unsigned kind, const void* pc) {
     }
 }
 
-void volatile_access(uintptr_t address, unsigned size, unsigned kind, const void* pc) {
-    access(address, size, kind | kVolatile, pc);
-    if (kind & kRead && inside_kernel()) yield_thread();
-}
-
-// ---- synchronisation through atomics ------------------------------------------------------
-
-// Whether anybody has released to an atomic at this address; remembers that one has.
-bool slot_known(uintptr_t address, bool remember) {
-    if (slots_full) return true;
-    unsigned i = unsigned(address * 0x9e3779b97f4a7c15u >> 52) % kMaxSlots;
-    for (unsigned probe = 0; probe < kProbes; ++probe, i = (i + 1) % kMaxSlots) {
-        if (slots[i] == address) return true;
-        if (slots[i] != 0) continue;
-        if (remember) slots[i] = address;
-        return false;
-    }
-    slots_full = remember;
-    return slots_full;
+void fence() {
+    fences[active_thread] = {now_time, barrier_time};
+    ++now_time;
 }
 
 void meet_at_atomic(uintptr_t address) {
+    if (!checking) return;
     const unsigned thread = active_thread;
     const uint32_t time = ++now_time;
     if (slot_known(address, false)) acquired[thread] = time;
@@ -413,8 +352,6 @@ void meet_at_atomic(uintptr_t address) {
     releases[size_t(serial - first_serial - 1) * threads + thread] = {
         time, fence.time, fence.barrier, thread};
 }
-
-}  // namespace
 
 // ---- what scheduler and runner tell -------------------------------------------------------
 
@@ -458,7 +395,7 @@ void set_image(uintptr_t begin, uintptr_t end) {
     image_end = end;
 }
 
-void begin_launch(unsigned threads_of_block, unsigned blocks) {
+static void begin_launch(unsigned threads_of_block, unsigned blocks) {
     threads = threads_of_block;
     static uint32_t next_serial;
     first_serial = next_serial;
@@ -478,7 +415,7 @@ static void poison_shared() {
     }
 }
 
-void begin_block(unsigned linear) {
+static void begin_block(unsigned linear) {
     poison_shared();
     if (!checking) return;
     if (counting) close_census_block();
@@ -493,7 +430,7 @@ void begin_block(unsigned linear) {
 }
 
 // What one thread has acquired before a barrier, all have behind it.
-void passed_barrier() {
+static void passed_barrier() {
     barrier_time = ++now_time;
     uint32_t latest = 0;
     for (uint32_t at : acquired)
@@ -502,7 +439,7 @@ void passed_barrier() {
     for (uint32_t& at : acquired) at = latest;
 }
 
-void met_in_warp(unsigned first_thread, unsigned lanes) {
+static void met_in_warp(unsigned first_thread, unsigned lanes) {
     if (!checking) return;
     uint32_t latest = 0;
     for (unsigned l = 0; l < kWarp; ++l)
@@ -512,7 +449,7 @@ void met_in_warp(unsigned first_thread, unsigned lanes) {
         if (lanes >> l & 1) acquired[first_thread + l] = latest;
 }
 
-void synced_warp(unsigned first_thread, unsigned lanes) {
+static void synced_warp(unsigned first_thread, unsigned lanes) {
     if (!checking) return;
     clocks_moved = true;
     uint32_t joined[kWarp] = {};
@@ -530,189 +467,6 @@ void synced_warp(unsigned first_thread, unsigned lanes) {
     }
 }
 
-void report_sync(const char* kind, bool error, int line, int other_line,
-                 unsigned thread, unsigned other_thread, unsigned arrived) {
-    if (!checking) return;
-    Finding* f = found("synccheck", kind, error, {0, 0, line, other_line, nullptr});
-    if (f == nullptr) return;
-    f->thread = thread_position(thread);
-    f->other_thread = thread_position(other_thread);
-    detail(f, ",\"arrived\":%u", arrived);
+Observer checker_observer() {
+    return {begin_launch, begin_block, passed_barrier, met_in_warp, synced_warp, report_sync};
 }
-
-void report_fault(uintptr_t address) {
-    if (!checking || !inside_kernel() || errors != 0) return;  // a finding led here
-    if (Finding* f = found("memcheck", "fault", true, {0, 0, 0, 0, nullptr}))
-        detail(f, ",\"address\":\"0x%zx\"", size_t(address));
-}
-
-namespace {
-
-struct Place {
-    const char* file;
-    uint32_t line, column;
-};
-
-void write_where(char* text, size_t room, const Where& w) {
-    if (w.place != nullptr) {
-        const Place& p = *static_cast<const Place*>(w.place);
-        snprintf(text, room, "\"file\":\"%.200s\",\"line\":%u,\"other_line\":null", p.file,
-                 p.line);
-    } else if (w.line != 0) {
-        snprintf(text, room, "\"line\":%d,\"other_line\":%d", w.line, w.other_line);
-    } else {
-        snprintf(text, room, "\"pc\":%u,\"other_pc\":%u", w.pc, w.other_pc);
-    }
-}
-
-int write_finding(char* text, size_t room, const Finding& f) {
-    char where[256];
-    write_where(where, sizeof where, f.where);
-    const uint3 &b = f.block, &t = f.thread, &ob = f.other_block, &ot = f.other_thread;
-    return snprintf(text, room,
-                    "{\"check\":\"%s\",\"kind\":\"%s\",\"level\":\"%s\",\"count\":%ld,"
-                    "\"block\":[%u,%u,%u],\"thread\":[%u,%u,%u],\"other_block\":[%u,%u,%u],"
-                    "\"other_thread\":[%u,%u,%u],%s%s}\n",
-                    f.check, f.kind, f.error ? "error" : "notice", f.count, b.x, b.y, b.z,
-                    t.x, t.y, t.z, ob.x, ob.y, ob.z, ot.x, ot.y, ot.z, where, f.detail);
-}
-
-}  // namespace
-
-long write_findings(char* text, size_t capacity, size_t* length) {
-    *length = 0;
-    for (unsigned i = 0; i < finding_count; ++i) {
-        const int size = write_finding(text + *length, capacity - *length, findings[i]);
-        if (size < 0 || size_t(size) >= capacity - *length) {
-            ++not_kept;
-            break;
-        }
-        *length += size_t(size);
-    }
-    if (not_kept != 0) {
-        const int size = snprintf(text + *length, capacity - *length,
-                                  "{\"not_kept\":%ld}\n", not_kept);
-        if (size > 0 && size_t(size) < capacity - *length) *length += size_t(size);
-    }
-    return errors;
-}
-
-// ---- what the kernel calls ----------------------------------------------------------------
-
-#define PC __builtin_return_address(0)
-#define ADDRESS reinterpret_cast<uintptr_t>(p)
-
-extern "C" {
-
-void fivegates_fence(int scope) {
-    if (scope < 1 || !inside_kernel()) return;
-    fences[active_thread] = {now_time, barrier_time};
-    ++now_time;
-}
-
-void fivegates_atomic(const void* p, int size, const void* pc) {
-    if (!inside_kernel()) return;
-    const unsigned thread = active_thread;
-    spinning = thread == spinning_thread ? spinning + 1 : 0;
-    spinning_thread = thread;
-    if (spinning >= kSpin) {
-        spinning = 0;
-        yield_thread();
-    }
-    access(ADDRESS, unsigned(size), kRead | kWrite | kAtomic, pc);
-    if (checking) meet_at_atomic(ADDRESS);
-}
-
-void __tsan_init() {}
-void __tsan_func_entry(void*) {}
-void __tsan_func_exit() {}
-void __tsan_vptr_update(void**, void*) {}
-void __tsan_vptr_read(void**) {}
-
-#define CALLBACKS(N)                                                                      \
-    void __tsan_read##N(void* p) { access(ADDRESS, N, kRead, PC); }                       \
-    void __tsan_write##N(void* p) { access(ADDRESS, N, kWrite, PC); }                     \
-    void __tsan_unaligned_read##N(void* p) {                                              \
-        access(ADDRESS, N, kRead | kUnaligned, PC);                                       \
-    }                                                                                     \
-    void __tsan_unaligned_write##N(void* p) {                                             \
-        access(ADDRESS, N, kWrite | kUnaligned, PC);                                      \
-    }                                                                                     \
-    void __tsan_volatile_read##N(void* p) { volatile_access(ADDRESS, N, kRead, PC); }     \
-    void __tsan_volatile_write##N(void* p) { volatile_access(ADDRESS, N, kWrite, PC); }   \
-    void __tsan_unaligned_volatile_read##N(void* p) {                                     \
-        volatile_access(ADDRESS, N, kRead | kUnaligned, PC);                              \
-    }                                                                                     \
-    void __tsan_unaligned_volatile_write##N(void* p) {                                    \
-        volatile_access(ADDRESS, N, kWrite | kUnaligned, PC);                             \
-    }                                                                                     \
-    void __tsan_read_write##N(void* p) { access(ADDRESS, N, kRead | kWrite, PC); }        \
-    void __tsan_unaligned_read_write##N(void* p) {                                        \
-        access(ADDRESS, N, kRead | kWrite | kUnaligned, PC);                              \
-    }
-CALLBACKS(1)
-CALLBACKS(2)
-CALLBACKS(4)
-CALLBACKS(8)
-CALLBACKS(16)
-
-void __tsan_read_range(void* p, size_t n) { access(ADDRESS, unsigned(n), kRead, PC); }
-void __tsan_write_range(void* p, size_t n) { access(ADDRESS, unsigned(n), kWrite, PC); }
-
-// Copies of whole objects: newer compilers call the first name, others what the linker
-// makes of memcpy and its like.
-#define COPIED(N) (N < 8 ? kUnaligned : 0u)  // a float4 is one of 16, misaligned or not
-#define COPIES(PREFIX)                                                                     \
-    void* PREFIX##memcpy(void* p, const void* source, size_t n) {                         \
-        access(reinterpret_cast<uintptr_t>(source), unsigned(n), kRead | COPIED(n), PC);  \
-        access(ADDRESS, unsigned(n), kWrite | COPIED(n), PC);                             \
-        return memcpy(p, source, n);                                                      \
-    }                                                                                     \
-    void* PREFIX##memmove(void* p, const void* source, size_t n) {                        \
-        access(reinterpret_cast<uintptr_t>(source), unsigned(n), kRead | COPIED(n), PC);  \
-        access(ADDRESS, unsigned(n), kWrite | COPIED(n), PC);                             \
-        return memmove(p, source, n);                                                     \
-    }                                                                                     \
-    void* PREFIX##memset(void* p, int value, size_t n) {                                  \
-        access(ADDRESS, unsigned(n), kWrite | COPIED(n), PC);                             \
-        return memset(p, value, n);                                                       \
-    }
-COPIES(__tsan_)
-COPIES(__wrap_)
-
-// Each handler's first argument begins with the place in the source.
-#define HANDLER(NAME)                                                                     \
-    void __ubsan_handle_##NAME(const void* place) {                                       \
-        if (checking && inside_kernel())                                      \
-            found("undefined", #NAME, true, {0, 0, 0, 0, place});    \
-    }                                                                                     \
-    void __ubsan_handle_##NAME##_abort(const void* place) {                               \
-        __ubsan_handle_##NAME(place);                                                     \
-    }
-HANDLER(add_overflow)
-HANDLER(sub_overflow)
-HANDLER(mul_overflow)
-HANDLER(negate_overflow)
-HANDLER(divrem_overflow)
-HANDLER(shift_out_of_bounds)
-HANDLER(out_of_bounds)
-HANDLER(load_invalid_value)
-HANDLER(pointer_overflow)
-HANDLER(builtin_unreachable)
-HANDLER(missing_return)
-HANDLER(nonnull_arg)
-HANDLER(nonnull_return_v1)
-HANDLER(vla_bound_not_positive)
-HANDLER(float_cast_overflow)
-HANDLER(invalid_builtin)
-
-// Of a type's demands only that on its address is asked for, where the accesses are split.
-void __ubsan_handle_type_mismatch_v1(const void* place) {
-    if (checking && inside_kernel())
-        found("memcheck", "misaligned", true, {0, 0, 0, 0, place});
-}
-void __ubsan_handle_type_mismatch_v1_abort(const void* place) {
-    __ubsan_handle_type_mismatch_v1(place);
-}
-
-}  // extern "C"

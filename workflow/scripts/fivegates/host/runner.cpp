@@ -13,7 +13,6 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -510,24 +509,6 @@ void run_job(FILE* job, FILE* report) {
 
 }  // namespace
 
-void refuse(const char* format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    fputs("runner: ", stderr);
-    vfprintf(stderr, format, arguments);
-    fputs("\n", stderr);
-    fflush(stderr);
-    _exit(2);
-}
-
-void* reserve(size_t size, bool shared) {
-    void* memory = mmap(nullptr, size + 1, PROT_READ | PROT_WRITE,
-                        (shared ? MAP_SHARED : MAP_PRIVATE) | MAP_ANONYMOUS | MAP_NORESERVE,
-                        -1, 0);
-    if (memory == MAP_FAILED) refuse("no memory for %zu bytes", size);
-    return memory;
-}
-
 #if defined(FIVEGATES_ADDRESS)
 // AddressSanitizer knows neither kernel nor block nor thread: a line behind each report.
 // A second opinion needs no more than a thousand.
@@ -554,6 +535,7 @@ int main(int argc, char** argv) {
 #if defined(FIVEGATES_ADDRESS)
     __asan_set_error_report_callback(note_report);
 #endif
+    observe(checker_observer());
     read_host_file();
     FILE* job = open_file("job.txt", "r");
     FILE* report = open_file("report.jsonl", "w");

@@ -12,7 +12,10 @@ from fivegates.host.compiler import RUNNER, Compiler, invoke
 from fivegates.process import Completed
 
 HERE = Path(__file__).parent
-PARTS = ("runner", "confine", "scheduler", "checker", "census")
+PARTS = (
+    *("runner", "confine", "callbacks", "checker", "findings"),
+    *("census", "scheduler", "memory"),
+)
 LINK = ("-rdynamic", "-Wl,-z,now", "-ldl")
 
 

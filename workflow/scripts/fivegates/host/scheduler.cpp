@@ -62,6 +62,7 @@ struct Thread {
     uint64_t value, result;
 };
 
+Observer observer;
 Fiber fibers[kMaxThreads];
 Fiber* idle[kMaxThreads];
 unsigned idle_count;
@@ -253,7 +254,7 @@ void release_barrier() {
         const Thread& other = threads[first];
         if (!divergent && thread.site != other.site) {
             divergent = true;
-            report_sync("divergent-barriers", true, other.line, thread.line, unsigned(first), t,
+            observer.misuse("divergent-barriers", true, other.line, thread.line, unsigned(first), t,
                         at_barrier);
         }
         reduced[0] += thread.predicate;
@@ -261,7 +262,7 @@ void release_barrier() {
         reduced[2] |= thread.predicate;
     }
     if (exited >= 0) {
-        report_sync("barrier-after-exit", false, threads[first].line, 0,
+        observer.misuse("barrier-after-exit", false, threads[first].line, 0,
                     unsigned(first), unsigned(exited), at_barrier);
     }
     for (unsigned i = thread_count; i-- > 0;) {
@@ -269,7 +270,7 @@ void release_barrier() {
         if (threads[t].state == State::kAtBarrier) make_ready(t);
     }
     at_barrier = 0;
-    passed_barrier();
+    observer.barrier();
 }
 
 // Lanes of a warp as bits: those in one state.
@@ -320,7 +321,7 @@ uint64_t warp_result(unsigned first, unsigned lane, unsigned group, unsigned bal
     const unsigned source = source_lane(thread, lane);
     if (group >> source & 1) return threads[first + source].value;
     const bool exists = first + source < thread_count;  // else its value is mostly unused
-    report_sync("inactive-lane", exists, thread.line, 0, first + lane, first + source, 0);
+    observer.misuse("inactive-lane", exists, thread.line, 0, first + lane, first + source, 0);
     return 0xdeadbeefdeadbeefu;
 }
 
@@ -345,8 +346,8 @@ void release_group(unsigned first, unsigned leader, unsigned group) {
         if (group >> l & 1 && threads[first + l].value) ballot |= 1u << l;
     for (unsigned l = 0; l < kWarp; ++l)
         if (group >> l & 1) threads[first + l].result = warp_result(first, l, group, ballot);
-    if (threads[first + leader].operation == kWarpSync) synced_warp(first, group);
-    met_in_warp(first, group);
+    if (threads[first + leader].operation == kWarpSync) observer.sync(first, group);
+    observer.exchange(first, group);
     for (unsigned l = kWarp; l-- > 0;) {
         if (!(group >> l & 1)) continue;
         make_ready(first + l);
@@ -370,7 +371,7 @@ bool release_warps() {
                 first + kWarp <= thread_count ? 0 : ~0u << (thread_count - first);
             if (named & ~exited & ~beyond & ~group) continue;  // a lane is still to come
             if (named & exited) {
-                report_sync("mask-names-exited-lane", false, one.line, 0,
+                observer.misuse("mask-names-exited-lane", false, one.line, 0,
                             first + leader,
                             first + unsigned(__builtin_ctz(named & exited)), 0);
             }
@@ -393,7 +394,7 @@ void describe(char* text, size_t size, unsigned t) {
         if (threads[t].state == State::kAtWarp) warp = int(t);
     }
     const int one = warp >= 0 ? warp : barrier, other = barrier >= 0 ? barrier : warp;
-    report_sync("deadlock", true, threads[one].line, threads[other].line, unsigned(one),
+    observer.misuse("deadlock", true, threads[one].line, threads[other].line, unsigned(one),
                 unsigned(other), at_barrier);
     char first[64], second[64];
     describe(first, sizeof first, unsigned(one));
@@ -475,11 +476,13 @@ void run_block(unsigned linear, uint64_t order) {
     if (shuffled) shuffle(order_of_threads, thread_count);
     next_new = ready_count = at_barrier = at_warp = 0;
     alive = thread_count;
-    begin_block(linear);
+    observer.block(linear);
     dispatch();
 }
 
 }  // namespace
+
+void observe(const Observer& told) { observer = told; }
 
 uint3 thread_position(unsigned t) { return positions[t % kMaxThreads]; }
 
@@ -523,7 +526,7 @@ Ended run_launch(const Kernel& kernel, const Launch& launch, uint64_t order) {
                         t / (blockDim.x * blockDim.y)};
     }
     reset_fibers();
-    begin_launch(thread_count, blocks);
+    observer.launch(thread_count, blocks);
     // Blocks in a drawn order: an offset and a stride that shares no factor.
     uint64_t offset = 0, stride = 1;
     if (shuffled && blocks > 2) {
@@ -605,7 +608,7 @@ uint64_t fivegates_warp(unsigned mask, int operation, uint64_t value, int argume
     thread.line = line;
     ++at_warp;
     if (operation != kActiveMask && !(mask >> t % kWarp & 1)) {
-        report_sync("caller-not-in-mask", true, line, 0, t, t, 0);
+        observer.misuse("caller-not-in-mask", true, line, 0, t, t, 0);
     }
     dispatch();
     return thread.result;
