@@ -276,7 +276,9 @@ void launch_repeatedly(const Case& c) {
     }
 }
 
-[[noreturn]] void run_arm(const Case& c) {
+[[noreturn]] void run_arm(const Case& c, pid_t parent) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // no kernel outlives who waits for it
+    if (getppid() != parent) _exit(2);
     const int* (*parameters)();
     void* image = load_arm(&parameters);
     const size_t threads = size_t(c.grid.x) * c.grid.y * c.grid.z * c.block.x * c.block.y *
@@ -290,7 +292,6 @@ void launch_repeatedly(const Case& c) {
     const rlimit none = {0, 0}, seconds = {kMaxSeconds, kMaxSeconds};
     setrlimit(RLIMIT_CORE, &none);
     setrlimit(RLIMIT_CPU, &seconds);
-    prctl(PR_SET_PDEATHSIG, SIGKILL);  // no kernel outlives who waits for it
     confine();
     check_parameters(c, parameters());
     launch_repeatedly(c);
@@ -405,9 +406,9 @@ void run_case(Case& c, FILE* report, FILE* findings, FILE* census) {
     outputs = static_cast<char*>(reserve(room, true));
     answer = static_cast<Answer*>(reserve(sizeof(Answer), true));
     fflush(nullptr);
-    const pid_t child = fork();
+    const pid_t parent = getpid(), child = fork();
     if (child < 0) refuse("cannot fork");
-    if (child == 0) run_arm(c);
+    if (child == 0) run_arm(c, parent);
     int status = 0;
     if (waitpid(child, &status, 0) != child) refuse("lost the child");
     explain_end(status);
