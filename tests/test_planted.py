@@ -125,7 +125,7 @@ def test_verdict_is_the_same_every_time():
     "name", [kernel.name for kernel in PLANTED if kernel.check == "memcheck"]
 )
 def test_address_sanitizer_agrees_on_memory(name):
-    """But for alignment, atomics, variables, and what lies past its 64 KiB of poison."""
+    """But for alignment, atomics, variables, and what lies far past a buffer."""
     compiler = COMPILERS["gcc"]
     if compiler is None or not compiler.has_address_sanitizer:
         pytest.skip("this g++ has no AddressSanitizer")
