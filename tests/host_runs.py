@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from fivegates.arm import Argument, Launch
+from fivegates.checked_host import check
 from fivegates.checking import CENSUS_LOG, CHECKED_LOG, CHECKS, derive
 from fivegates.constructs import needs_cuda_headers
 from fivegates.exercise import exercise, prepare, read_outputs
 from fivegates.headers import include_folder
 from fivegates.host.build import compile_arm
-from fivegates.host.check import check
 from fivegates.host.compiler import Compiler, identified
 from fivegates.host.folder import write_host_file
 from fivegates.job import CaseJob, Job

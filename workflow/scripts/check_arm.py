@@ -5,9 +5,9 @@ import sys
 from typing import Any
 
 from fivegates.arm import ROLES, Role
+from fivegates.checked_host import check, identity
 from fivegates.checking import ADDRESS, CHECKED, CHECKED_LOG
 from fivegates.gate import Desk, gate_parser, guarded, open_desks
-from fivegates.host.check import check, identity
 from fivegates.host.compiler import find_compiler
 from fivegates.host.static_proof import prove_arm
 from fivegates.store import sha256

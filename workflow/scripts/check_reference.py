@@ -9,10 +9,10 @@ from typing import Any
 
 from fivegates.arm import ROLES, Role
 from fivegates.claim import cases
+from fivegates.contraction import compare_settings
 from fivegates.errors import ClaimError
 from fivegates.exercise import Exercised, compare_outputs, exercise_once
 from fivegates.gate import Desk, gate_parser, guarded, open_desk
-from fivegates.host.contraction import compare_settings
 from fivegates.preflight import sweep
 from fivegates.reference import case_key, case_result, weaknesses
 from fivegates.store import sha256

@@ -5,9 +5,9 @@ import sys
 from typing import Any
 
 from fivegates.building import build
+from fivegates.checked_host import check, identity
 from fivegates.checking import ADDRESS, CHECKED
 from fivegates.gate import ROOT, Desk, gate_parser, guarded, open_desks
-from fivegates.host.check import check, identity
 from fivegates.host.compiler import find_compiler
 from fivegates.store import read_bytes, sha256
 from fivegates.trial import control_job

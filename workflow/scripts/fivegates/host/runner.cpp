@@ -1,5 +1,5 @@
 // Runs a job (fivegates/job.py) on the CPU: the arm is a shared object `kernel` in the
-// job's folder, host.txt says what else there is to know of it (fivegates/host/check.py):
+// job's folder, host.txt says what else there is to know of it (fivegates/host/folder.py):
 //
 //     mode values | checked | address        census 0|1
 //     shared NAME OFFSET BYTES               a __shared__ variable in the arm's image
