@@ -22,6 +22,7 @@ from fivegates.host.compiler import find_compiler
 from fivegates.host.folder import read_findings, write_host_file
 from fivegates.host.image import without_constructors
 from fivegates.host.runtime import runner
+from fivegates.host.symbols import lines
 from fivegates.job import CaseJob, Job
 from fivegates.reference import case_result, judge
 
@@ -269,7 +270,7 @@ def test_constructor_of_a_sanitizer_is_cut_out():
 def test_log_that_an_arm_wrote_over_is_no_clean_log(tmp_path, text):
     image = compiled(SIGNATURE + "{ y[0] = 1; }").images["checked"]
     (tmp_path / "findings.jsonl").write_text(text)
-    (row,) = read_findings(tmp_path, image, "k/own.cu")
+    (row,) = read_findings(tmp_path, lines(image, "k/own.cu"))
     assert row["not_kept"] == 1
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from fivegates import nvrtc
 from fivegates.errors import ClaimError, ToolError
 from fivegates.headers import include_folder
 from fivegates.host import device_compile
@@ -185,4 +186,6 @@ def test_bindings_without_the_library_are_no_compiler(monkeypatch):
 
 def test_the_harness_options_are_those_of_the_device():
     launch = (ROOT / "workflow/scripts/fivegates/launch.py").read_text()
-    assert f'HARNESS_OPTIONS = ("{device_compile.HARNESS_OPTIONS[0]}",)' in launch
+    assert device_compile.HARNESS_OPTIONS == nvrtc.HARNESS_OPTIONS == ("-lineinfo",)
+    assert "from fivegates.nvrtc import HARNESS_OPTIONS" in launch
+    assert "*HARNESS_OPTIONS" in launch

@@ -3,16 +3,19 @@
 import argparse
 import sys
 import tempfile
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from fivegates.arm import ROLES, Role
 from fivegates.claim import cases
+from fivegates.contract import Case
 from fivegates.contraction import compare_settings
 from fivegates.errors import ClaimError
 from fivegates.exercise import Exercised, compare_outputs, exercise_once
 from fivegates.gate import Desk, gate_parser, guarded, open_desk
+from fivegates.job import Job
 from fivegates.preflight import sweep
 from fivegates.reference import case_key, case_result, weaknesses
 from fivegates.store import sha256
@@ -39,17 +42,26 @@ def launch(desk: Desk, role: Role, **trial: Any) -> Exercised:
         raise ClaimError(f"{where}: {error}") from None
 
 
+def planned(desk: Desk, role: Role, chosen: Sequence[Case]) -> Job:
+    """Every case as often as its backend launches it."""
+    host, launches = desk.backend.kind == "host", desk.claim.policy.reference.launches
+    return job(
+        desk.claim,
+        desk.operation,
+        role,
+        chosen,
+        entry=desk.after[f"{role}/build"].measured["symbol"],
+        launches=sweep(chosen) if host else launches,
+        poison=True,
+    )
+
+
 def check(desk: Desk, role: Role) -> dict[str, Any]:
     """What was measured of one arm; on the host in both settings of contraction."""
     claim, operation, build = desk.claim, desk.operation, desk.after[f"{role}/build"]
-    kind, policy = desk.backend.kind, claim.policy.reference
-    chosen = cases(claim, operation)
-    counts = sweep(chosen) if kind == "host" else [policy.launches] * len(chosen)
+    kind, chosen = desk.backend.kind, cases(claim, operation)
     inputs = [operation.inputs(case) for case in chosen]
-    entry = build.measured["symbol"]
-    trial = job(
-        claim, operation, role, chosen, entry=entry, launches=counts, poison=True
-    )
+    trial = planned(desk, role, chosen)
     binary = desk.raw(build, "values.so" if kind == "host" else "kernel.cubin")
     common: dict[str, Any] = {
         "dtype": claim.workload.dtype,

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fivegates.backend import Backend
+from fivegates.checking import ADDRESS, CHECKED
 from fivegates.constructs import (
     foreign_include,
     is_no_kernel,
@@ -18,7 +19,6 @@ from fivegates.host.build import Compiled, compile_arm, flavours
 from fivegates.host.compiler import Compiler, find_compiler
 
 ARCHITECTURES = (80, 90, 100)
-CHECKING = ("checked", "address")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -132,12 +132,17 @@ def _compile_for_host(
     headers = include_folder() if needs_cuda_headers(source) else None
     if needs_cuda_headers(source) and headers is None:
         return Compiled(images={}, refused="needs the headers of the extra 'host'")
+    chosen = flavours(compiler)
+    if control:
+        chosen = tuple(f for f in chosen if f in (CHECKED, ADDRESS))
     return compile_arm(
         compiler,
         source,
         name=name,
         entry=entry,
-        chosen=[f for f in flavours(compiler) if not control or f in CHECKING],
+        chosen=[
+            f for f in flavours(compiler) if not control or f in (CHECKED, ADDRESS)
+        ],
         macros=macros,
         headers=headers,
     )

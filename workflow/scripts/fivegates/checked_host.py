@@ -18,6 +18,7 @@ from fivegates.host.folder import (
     write_host_file,
 )
 from fivegates.host.runtime import runner, sources_sha256
+from fivegates.host.symbols import lines
 from fivegates.job import Job
 from fivegates.process import Completed, portable, run
 
@@ -51,6 +52,7 @@ def check(
         if flavour not in images:
             continue
         image = images[flavour]
+        table = lines(image, file)
         with tempfile.TemporaryDirectory(prefix="fivegates-") as temporary:
             folder = Path(temporary)
             prepare(folder, job, image, inputs)
@@ -60,11 +62,11 @@ def check(
             measured, errors = _run(compiler, flavour, folder, job, timeout_s)
             runs.append(measured)
             if flavour == ADDRESS:
-                logs[ADDRESS_LOG] = located_text(errors, image, file).encode()
+                logs[ADDRESS_LOG] = located_text(errors, table).encode()
                 continue
-            logs[CHECKED_LOG] = _lines(read_findings(folder, image, file))
+            logs[CHECKED_LOG] = _lines(read_findings(folder, table))
             if census_of is not None:
-                logs[CENSUS_LOG] = _lines(read_census(folder, image, file, census_of))
+                logs[CENSUS_LOG] = _lines(read_census(folder, table, census_of))
     return runs, logs
 
 

@@ -4,7 +4,6 @@
 allocation of the exact logical length, no pool, completion awaited after each launch.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,10 +25,9 @@ from fivegates.job import (
     output_file,
     report_line,
 )
+from fivegates.nvrtc import HARNESS_OPTIONS, first_error
 
 STATIC_SHARED_LIMIT = 48 * 1024
-HARNESS_OPTIONS = ("-lineinfo",)
-ERROR = re.compile(r": (?:catastrophic )?error\b")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -65,11 +63,11 @@ def compile_source(
         plain_log, plain = _compile(source, f"/{name}", words, None)
         if plain is None:
             raise ClaimError(
-                f"{name}: does not compile: {_first_error(plain_log, name)}"
+                f"{name}: does not compile: {first_error(plain_log, name)}"
             )
         raise ClaimError(
             f"{name}: no kernel for entry {entry!r}, expected a __global__ function of "
-            f"that name: {_first_error(log, name)}"
+            f"that name: {first_error(log, name)}"
         )
     symbol = nvrtc.getLoweredName(program, entry)
     return Compiled(
@@ -91,12 +89,6 @@ def _compile(
     except nvrtc.NVRTCError:
         return nvrtc.getProgramLog(program), None
     return nvrtc.getProgramLog(program), program
-
-
-def _first_error(log: str, name: str) -> str:
-    lines = [line.strip() for line in log.splitlines() if line.strip()]
-    text = next((line for line in lines if ERROR.search(line)), "no message")
-    return text.replace(f"/{name}(", f"{name}(")
 
 
 class Kernel:

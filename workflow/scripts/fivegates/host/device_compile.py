@@ -6,15 +6,12 @@ optional; their names are those of the extra `host`.
 """
 
 import importlib
-import re
 from collections.abc import Sequence
 from typing import Any
 
 from fivegates.errors import ClaimError, ToolError
 from fivegates.headers import include_options
-
-HARNESS_OPTIONS = ("-lineinfo",)  # launch.py's; importing it needs CuPy
-ERROR = re.compile(r": (?:catastrophic )?error\b")
+from fivegates.nvrtc import HARNESS_OPTIONS, first_error
 
 
 def available() -> str | None:
@@ -56,11 +53,11 @@ def ptx(
     plain_log, plain = _compile(source, f"/{name}", flags, None)
     if plain is None:
         raise ClaimError(
-            f"{name}: does not compile for {target}: {_first_error(plain_log, name)}"
+            f"{name}: does not compile for {target}: {first_error(plain_log, name)}"
         )
     raise ClaimError(
         f"{name}: no kernel for entry {entry!r}, expected a __global__ function of "
-        f"that name: {_first_error(log, name)}"
+        f"that name: {first_error(log, name)}"
     )
 
 
@@ -112,9 +109,3 @@ def _text(size_of: Any, fill: Any, program: Any) -> str:
     buffer = bytes(_call(size_of, program) + 1)
     _call(fill, program, buffer)
     return str(buffer.rstrip(b"\0"), errors="replace")
-
-
-def _first_error(log: str, name: str) -> str:
-    lines = (line.strip() for line in log.splitlines())
-    text = next((line for line in lines if ERROR.search(line)), "no message")
-    return text.replace(f"/{name}(", f"{name}(")

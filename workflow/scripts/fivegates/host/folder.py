@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from fivegates.host.image import variables
-from fivegates.host.symbols import Lines, lines
+from fivegates.host.symbols import Lines
 
 Mode = Literal["values", "checked", "address"]
 FRAME = re.compile(r"( +#\d+ 0x[0-9a-f]+ +\()([^()+]*)\+0x([0-9a-f]+)\)[^\n]*")
@@ -32,16 +32,12 @@ def write_host_file(
     (folder / "host.txt").write_text("\n".join(rows) + "\n")
 
 
-def read_findings(folder: Path, image: bytes, file: str) -> list[dict[str, Any]]:
-    """Findings over all cases of a run: the first of each place, with its count.
-
-    `file` is the source's path, under which it was compiled.
-    """
-    table = lines(image, file)
+def read_findings(folder: Path, table: Lines) -> list[dict[str, Any]]:
+    """Findings over all cases of a run: the first of each place, with its count."""
     merged: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in _rows(folder / "findings.jsonl"):
         try:
-            found = _located(row, table, file)
+            found = _located(row, table)
         except (AttributeError, KeyError, TypeError):
             found = SPOILED
         key = tuple(found.get(name) for name in IDENTITY)
@@ -52,25 +48,22 @@ def read_findings(folder: Path, image: bytes, file: str) -> list[dict[str, Any]]
     return list(merged.values())
 
 
-def _located(row: Mapping[str, Any], table: Lines, file: str) -> dict[str, Any]:
+def _located(row: Mapping[str, Any], table: Lines) -> dict[str, Any]:
     if "not_kept" not in row:
         row["check"], row["count"]  # a row without them is none of the checker's
     found = {key: value for key, value in row.items() if key not in ("pc", "other_pc")}
-    found["file"] = row.get("file", file).lstrip("/")
+    found["file"] = row.get("file", table.file).lstrip("/")
     if "pc" in row:
         found["line"] = table.at(row["pc"])
         found["other_line"] = table.at(row["other_pc"])
     return found
 
 
-def read_census(
-    folder: Path, image: bytes, file: str, case: int
-) -> list[dict[str, Any]]:
+def read_census(folder: Path, table: Lines, case: int) -> list[dict[str, Any]]:
     """Accesses of one case by source line and kind, in the order of the lines.
 
     Empty where the run counted nothing, or could not hold all that it had to count.
     """
-    table = lines(image, file)
     totals: dict[tuple[int, str], dict[str, Any]] = {}
     for row in _rows(folder / "census.jsonl"):
         if row["case"] != case or row.get("census") not in ACCESSES:
@@ -104,14 +97,13 @@ def _rows(path: Path) -> Iterable[dict[str, Any]]:
             yield {**row, "case": case}
 
 
-def located_text(text: str, image: bytes, file: str) -> str:
+def located_text(text: str, table: Lines) -> str:
     """AddressSanitizer's report with lines for the addresses in the arm's image."""
-    table = lines(image, file)
 
     def located(match: re.Match[str]) -> str:
         if not match[2].endswith("/kernel"):
             return match[0]
         line = table.at(int(match[3], 16) + 1)
-        return f"{match[1]}/{file}:{line})"
+        return f"{match[1]}/{table.file}:{line})"
 
     return FRAME.sub(located, text)

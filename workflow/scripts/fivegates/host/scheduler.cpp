@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "include/warp_operations.h"
 #include "runtime.hpp"
 #if defined(FIVEGATES_ADDRESS)
 #include <sanitizer/asan_interface.h>
@@ -22,21 +23,6 @@ char launch_error[512];
 unsigned active_thread = kNobody, active_block;
 
 namespace {
-
-// The numbers of FivegatesWarp in include/cuda_host.hpp.
-enum WarpOperation {
-    kWarpSync,
-    kShuffleIndex,
-    kShuffleUp,
-    kShuffleDown,
-    kShuffleXor,
-    kVoteAny,
-    kVoteAll,
-    kVoteBallot,
-    kMatchAny,
-    kActiveMask,
-    kYield,
-};
 
 enum class State : uint8_t { kNew, kReady, kAtBarrier, kAtWarp, kDone };
 

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "warp_operations.h"
+
 #if defined(FIVEGATES_CUDA_HEADERS)
 // NVIDIA's own host versions of vector, half and bfloat16 types.
 #include <cmath>
@@ -169,21 +171,6 @@ int fivegates_print(const char* format, ...);
 [[noreturn]] void fivegates_trap();
 long long fivegates_clock();
 }
-
-// Numbers shared with scheduler.cpp.
-enum FivegatesWarp {
-    kWarpSync,
-    kShuffleIndex,
-    kShuffleUp,
-    kShuffleDown,
-    kShuffleXor,
-    kVoteAny,
-    kVoteAll,
-    kVoteBallot,
-    kMatchAny,
-    kActiveMask,
-    kYield,
-};
 
 // Every barrier carries its number and line: a compiler may merge two calls into one, or
 // make two of one.
