@@ -1,7 +1,10 @@
+import json
+
 import pytest
 
 from fivegates import claim as claims
 from fivegates.claim import (
+    Claim,
     cases,
     require_bound,
     require_capacity,
@@ -10,6 +13,7 @@ from fivegates.claim import (
     slot_bytes,
 )
 from fivegates.errors import ClaimError
+from trees import V1_SUPPORTED, V2_SUPPORTED, views
 
 H200_L2 = 60 * 2**20
 
@@ -45,6 +49,13 @@ def test_same_buffer_has_one_slot(freeze, document, triad):
     assert rotation_slots(freeze(document), triad, H200_L2) == 1
 
 
+def test_what_is_swept_is_counted_in_the_memory(freeze, document, triad):
+    document["workload"]["cache_regime"] = "same-buffer"
+    same = required_bytes(freeze(document), triad, H200_L2)
+    document["workload"]["cache_regime"] = "swept"
+    assert required_bytes(freeze(document), triad, H200_L2) == same + 2 * H200_L2
+
+
 def test_declared_slots_are_kept(freeze, document, triad):
     document["workload"]["rotation_slots"] = 3
     assert rotation_slots(freeze(document), triad, H200_L2) == 3
@@ -64,6 +75,11 @@ def test_declared_slots_are_kept(freeze, document, triad):
             2,
             "workload.rotation_slots is 2, expected 1 or none for "
             "cache_regime 'same-buffer'",
+        ),
+        (
+            "swept",
+            2,
+            "workload.rotation_slots is 2, expected 1 or none for cache_regime 'swept'",
         ),
     ],
 )
@@ -117,7 +133,9 @@ def test_memory_is_refused_before_any_of_it_is_asked_for(freeze, document, triad
     with pytest.raises(ClaimError) as error:
         require_capacity(huge, triad, l2_bytes=H200_L2, memory_bytes=150 * 10**9)
     needed = required_bytes(huge, triad, H200_L2)
-    assert needed == 2 * 12 * 10**12 + 3 * 20 * 10**12
+    # Two slots of three operands, and five sets of values with y in float64.
+    assert claims.VALUE_SETS == 5
+    assert needed == 2 * 12 * 10**12 + 5 * 20 * 10**12
     assert str(error.value) == (
         f"workload.sizes is n=1000000000000: needs {needed} bytes of memory, "
         "expected at most 150000000000"
@@ -136,6 +154,45 @@ def test_buffers_too_small_to_rotate_are_refused(freeze, document, triad):
     )
     document["workload"]["cache_regime"] = "same-buffer"
     require_capacity(freeze(document), triad, l2_bytes=H200_L2, memory_bytes=10**12)
+
+
+@pytest.mark.parametrize("regime", ["buffer-rotated", "swept"])
+def test_cold_start_has_one_regime(freeze, document, regime):
+    document["workload"] |= {"boundary": "cold-start", "cache_regime": regime}
+    with pytest.raises(ClaimError) as error:
+        freeze(document)
+    assert str(error.value) == (
+        f"workload.cache_regime is {regime!r}, expected 'same-buffer' for boundary "
+        "'cold-start': its one launch finds what a fresh process finds"
+    )
+
+
+def test_rotation_that_names_too_few_slots_is_refused(freeze, document, triad):
+    document["workload"]["rotation_slots"] = 3
+    few = freeze(document)
+    with pytest.raises(ClaimError) as error:
+        require_capacity(few, triad, l2_bytes=H200_L2, memory_bytes=10**12)
+    assert str(error.value) == (
+        "workload.rotation_slots is 3: a working set of 36000108 bytes, expected more "
+        "than 125829120, twice the L2"
+    )
+
+
+def test_kind_is_spelled_as_messages_and_receipts_spell_it(claim):
+    assert str(claim.workload.kind) == "device/buffer-rotated"
+
+
+def test_claims_of_both_versions_are_read():
+    found = {
+        name: Claim.from_dict(json.loads((views(name) / "claim.json").read_text()))
+        for name in (V1_SUPPORTED, V2_SUPPORTED)
+    }
+    first, second = found[V1_SUPPORTED], found[V2_SUPPORTED]
+    assert (first.version, second.version) == (1, 2)
+    assert first.policy.timing.single_samples == 0
+    assert first.policy.timing.warmup_cap_s == 0
+    assert second.policy.timing.single_samples > 0
+    assert second.policy.timing.warmup_cap_s > 0
 
 
 def test_role_names_are_the_only_arms(claim):

@@ -10,7 +10,7 @@ from conftest import ROOT
 from fivegates.record import Reason
 from fivegates.schema import schemas
 from fivegates.store import sha256
-from trees import RECEIPTS, SUPPORTED
+from trees import RECEIPTS, V1_SUPPORTED
 
 README = (ROOT / "README.md").read_text()
 
@@ -20,7 +20,7 @@ def blocks(text):
 
 
 def test_readme_shows_the_block_of_the_committed_receipt():
-    data = (RECEIPTS / SUPPORTED / "receipt.json").read_bytes()
+    data = (RECEIPTS / V1_SUPPORTED / "receipt.json").read_bytes()
     shown = [*json.loads(data)["summary"], f"receipt    sha256:{sha256(data)}"]
     lines = blocks(README)[0].splitlines()
     assert lines[:-1] == shown[:-1]
@@ -43,7 +43,7 @@ def test_every_reason_code_is_explained_once(reason):
 
 def test_every_receipt_field_is_explained():
     text = (ROOT / "docs/receipt.md").read_text()
-    for field in schemas()["fivegates:receipt/v1"]["properties"]:
+    for field in schemas()["fivegates:receipt/v2"]["properties"]:
         assert f"`{field}`" in text or field in ("schema", "created_at", "backend"), (
             field
         )

@@ -47,7 +47,8 @@ BAD = [
     ),
     (
         lambda d: d["workload"].pop("boundary"),
-        "workload.boundary is missing, expected one of: device",
+        "workload.boundary is missing, expected one of: device, launch, graph, "
+        "cold-start, end-to-end",
     ),
     (
         lambda d: d["workload"]["sizes"].update(n=True),
@@ -97,7 +98,16 @@ BAD = [
     (
         lambda d: d["workload"].update(cache_regime="hbm"),
         "workload.cache_regime is 'hbm' (str), expected one of: same-buffer, "
-        "buffer-rotated",
+        "buffer-rotated, swept",
+    ),
+    (
+        lambda d: d["workload"].update(boundary="cold-start"),
+        "workload.cache_regime is 'buffer-rotated', expected 'same-buffer' for "
+        "boundary 'cold-start': its one launch finds what a fresh process finds",
+    ),
+    (
+        lambda d: d["workload"].update(cache_regime="swept", rotation_slots=2),
+        "workload.rotation_slots is 2, expected 1 or none for cache_regime 'swept'",
     ),
     (
         lambda d: d["workload"].update(sizes={"m": 4}),
@@ -141,6 +151,25 @@ def test_good_claim_is_frozen_whole(root, document, policy):
     assert frozen["claim"] == document
     assert frozen["policy"] == policy
     assert frozen["name"] == "triad-vec4"
+    assert frozen["schema"] == "fivegates:frozen_claim/v2"
+
+
+KINDS = [
+    (boundary, regime)
+    for boundary in ("device", "launch", "graph", "cold-start", "end-to-end")
+    for regime in ("same-buffer", "buffer-rotated", "swept")
+    if boundary != "cold-start" or regime == "same-buffer"
+]
+
+
+@pytest.mark.parametrize(("boundary", "regime"), KINDS)
+def test_boundary_and_cache_regime_are_frozen_as_claimed(
+    root, document, policy, boundary, regime
+):
+    document["workload"] |= {"boundary": boundary, "cache_regime": regime}
+    name = "config/claims/triad-vec4.yaml"
+    frozen = json.loads(freeze_claim.freeze(name, document, policy))
+    assert frozen["claim"]["workload"] == document["workload"]
 
 
 def script(path, output, policy):
@@ -180,6 +209,18 @@ def test_key_that_is_written_twice_is_one_line(root, tmp_path, policy, capsys):
 def test_claim_may_not_be_named_as_the_store(root, document, policy):
     with pytest.raises(ClaimError, match="'store'"):
         freeze_claim.freeze("config/claims/store.yaml", document, policy)
+
+
+@pytest.mark.parametrize(
+    "key", ["single_samples", "warmup_cap_s", "warmup_tolerance", "rounds"]
+)
+def test_policy_of_gate_3_is_whole(root, document, policy, key):
+    """What version 1 did not know is asked for, not assumed."""
+    del policy["timing"][key]
+    (line,) = refusal(document, policy).splitlines()
+    assert line.startswith(
+        f"config/config.yaml: policy.timing.{key} is missing, expected "
+    )
 
 
 def test_policy_is_refused_under_its_own_name(root, document, policy):

@@ -1,7 +1,11 @@
+import json
+
 import pytest
 
+from fivegates.backend import Backend
 from fivegates.record import Reason
-from fivegates.roofline import derive, judge
+from fivegates.roofline import FLOPS_PER_CLOCK, derive, judge
+from trees import V2_SUPPORTED, views
 
 NOMINAL = 4814.0
 
@@ -27,15 +31,29 @@ def probes(small=128.0, large=256.0, verified=True):
     ]
 
 
+@pytest.fixture(scope="module")
+def device():
+    """The one that the committed receipts are of."""
+    found = json.loads((views(V2_SUPPORTED) / "backend.json").read_text())
+    return Backend.from_dict(found).device
+
+
 @pytest.fixture
-def judged(freeze, document):
+def judged(freeze, document, device):
     """Derived values and verdict of times and probes, under the triad's claim."""
 
     def judge_them(times=None, probe=None, *, regime="buffer-rotated", **fields):
         document["workload"]["cache_regime"] = regime
         known = {"probes": probe or probes(), "timing": times or timing()}
         derived = derive(declared=declared(**fields), nominal_gb_s=NOMINAL, **known)
-        return derived, judge(claim=freeze(document), derived=derived, **known)
+        verdict = judge(
+            claim=freeze(document),
+            device=device,
+            declared=declared(**fields),
+            derived=derived,
+            **known,
+        )
+        return derived, verdict
 
     return judge_them
 
@@ -67,11 +85,11 @@ def test_same_buffer_may_be_served_by_the_cache(judged):
     assert verdict.status == "pass"
 
 
-def test_bus_that_is_not_reported_bounds_nothing(freeze, document):
-    known = {"probes": probes(), "timing": timing()}
-    derived = derive(declared=declared(), nominal_gb_s=None, **known)
+def test_bus_that_is_not_reported_bounds_nothing(freeze, document, device):
+    known = {"probes": probes(), "timing": timing(), "declared": declared()}
+    derived = derive(nominal_gb_s=None, **known)
     assert derived["candidate_of_nominal_ratio"] is None
-    verdict = judge(claim=freeze(document), derived=derived, **known)
+    verdict = judge(claim=freeze(document), device=device, derived=derived, **known)
     assert verdict.message.endswith("GB/s copied and an unreported bus")
 
 
@@ -96,3 +114,34 @@ def test_probe_that_does_not_scale_or_copy_bounds_nothing(judged, probe):
         "inconclusive",
         Reason.PROBE_UNRELIABLE,
     )
+
+
+@pytest.mark.parametrize("role", ["baseline", "candidate"])
+def test_more_work_than_any_unit_can_is_refused(freeze, document, device, role):
+    """The declared operations in this time, at the highest clock that was seen."""
+    document["workload"]["cache_regime"] = "same-buffer"
+    most = 1980 * device.multiprocessors * FLOPS_PER_CLOCK
+    limit_us = declared()["flops"] / most
+    known = {"probes": probes(), "declared": declared()}
+
+    def verdict(time_us, clock_mhz=1980):
+        times = {**timing(floor=0.0), f"{role}_median_us": time_us}
+        times["sm_clock_max_mhz"] = clock_mhz
+        derived = derive(nominal_gb_s=None, timing=times, **known)
+        return judge(
+            claim=freeze(document),
+            device=device,
+            derived=derived,
+            timing=times,
+            **known,
+        )
+
+    assert verdict(limit_us * 1.01).status == "pass"
+    refused = verdict(limit_us * 0.99)
+    assert (refused.status, refused.reason) == ("fail", Reason.ABOVE_ROOF)
+    assert refused.message == (
+        f"{role} does more floating-point operations than any unit of "
+        f"{device.multiprocessors} multiprocessors can"
+    )
+    # Version 1 recorded no clock in what timing derives.
+    assert verdict(limit_us * 0.99, clock_mhz=None).status == "pass"

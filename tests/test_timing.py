@@ -1,364 +1,307 @@
-"""Laws of the plan and of the statistics; real samples are in test_verify."""
+"""What the sessions of a claim say together."""
 
-import csv
-import io
+import json
 import math
 
-import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fivegates.claim import TimingPolicy
+from fivegates.archive import load_evidence
+from fivegates.derivation import Context
+from fivegates.derivation import derive as derive_record
 from fivegates.errors import ArtifactError
+from fivegates.evidence import record_names
+from fivegates.inference import allocate
 from fivegates.record import Reason
-from fivegates.session import (
-    MAIN_ROLES,
-    SAMPLE_COLUMNS,
-    STATE_COLUMNS,
-    Sample,
-    derive_state,
-    parse_samples,
-    plan,
-)
-from fivegates.session import judge as judge_session
-from fivegates.timing import (
-    Interval,
-    derive,
-    derive_session,
-    judge,
-    outcome,
-    ratio_interval,
-    round_ratios,
-)
+from fivegates.store import Store
+from fivegates.timing import METHODS, combined, components, derive, judge
+from simulated import BACKEND, Laws, Simulation, builds, record, statistics
+from trees import RECEIPTS, V2_SUPPORTED
 
-ROUNDS, SAMPLES, LAUNCHES, MARGIN = 8, 3, 24, 0.01
-POLICY = TimingPolicy(
-    sessions=3,
-    rounds=ROUNDS,
-    samples=SAMPLES,
-    graph_us=100.0,
-    warmup_launches=20,
-    warmup_s=0.25,
-    confidence=0.95,
-    confirm_after_s=3600.0,
-    timeout_s=300.0,
-)
-TIMES = {"baseline": 5.0, "candidate": 4.0, "again": 5.0}
+MARGIN, CONFIDENCE = 0.01, 0.95
 
 
-def samples(times=TIMES, seed=0, noise=0.002, drift=0.0):
-    """Samples by the plan: known medians, seeded noise, growing by `drift` a block."""
-    draw = np.random.default_rng(seed)
-    rows, count = [], 0
-    for step in plan(ROUNDS, 1):
-        for block, role in enumerate(step.blocks):
-            base = 1.0 if step.comparison == "floor" else times[role]
-            base *= (1 + drift) ** count
-            count += 1
-            rows += [
-                Sample(
-                    comparison=step.comparison,
-                    round=step.round,
-                    block=block,
-                    role=role,
-                    sample=index,
-                    launches=LAUNCHES,
-                    elapsed_us=LAUNCHES * base * math.exp(draw.normal(0, noise)),
-                )
-                for index in range(SAMPLES)
-            ]
-    return rows
+@pytest.fixture
+def claim(freeze, document, policy):
+    """The triad's, with few rounds."""
+    policy["timing"]["rounds"] = 8
+    return freeze(document)
 
 
-def to_csv(rows):
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(SAMPLE_COLUMNS)
-    writer.writerows(
-        [getattr(row, column) for column in SAMPLE_COLUMNS] for row in rows
-    )
-    return text.getvalue()
-
-
-def parsed(text):
-    return parse_samples(text, plan(ROUNDS, 1), SAMPLES, LAUNCHES, "samples.csv")
-
-
-@given(st.integers(8, 40), st.integers(1, 99))
-def test_plan_balances_roles_and_alternates_the_order(rounds, session):
-    steps = plan(rounds, session)
-    main = [step for step in steps if step.comparison == "main"]
-    assert [step.round for step in main] == list(range(rounds))
-    for step in main:
-        a, b = step.blocks[:2]
-        assert step.blocks == (a, b, b, a)
-        assert {a, b} == set(step.captures) == set(MAIN_ROLES)
-        assert a == MAIN_ROLES[step.round % 2]
-    assert plan(rounds, session) == steps
-
-
-def test_order_of_capture_is_drawn_anew_in_each_session():
-    drawn = {
-        tuple(step.captures for step in plan(16, session)) for session in (1, 2, 3)
+@pytest.fixture(scope="module")
+def one():
+    """What sessions are combined from, free to be changed."""
+    return {
+        "kind": "device/buffer-rotated",
+        **{
+            role: {"median_us": time}
+            for role, time in (
+                ("baseline", 5.0),
+                ("candidate", 4.4),
+                ("baseline_floor", 2.9),
+                ("candidate_floor", 1.1),
+            )
+        },
+        "null": {"lower": 0.999, "upper": 1.001},
+        "smallest_effect_ratio": 0.002,
+        "state": {"sm_clock_max_mhz": 1980.0},
+        "components": {"sample_sd": 0.003, "round_sd": 0.004, "ratio_sd": 0.005},
+        "round_speedups": [1.0] * 16,
     }
-    assert len(drawn) == 3
 
 
-def test_samples_survive_their_file():
-    rows = samples()
-    assert parsed(to_csv(rows)) == tuple(rows)
-
-
-@pytest.mark.parametrize(
-    ("spoil", "message"),
-    [
-        (lambda r: r[:-1], "samples.csv: 239 samples, expected 240"),
-        (
-            lambda r: r[::-1],
-            "samples.csv: row 2: ['floor', '7', '1', 'candidate', '2',",
-        ),
-        (
-            lambda r: [r[0], r[2], r[1], *r[3:]],
-            "samples.csv: row 3: ['main', '0', '0',",
-        ),
-    ],
-    ids=["dropped", "reversed", "shuffled"],
-)
-def test_samples_out_of_plan_are_refused(spoil, message):
-    with pytest.raises(ArtifactError) as error:
-        parsed(to_csv(spoil(samples())))
-    assert str(error.value).startswith(message)
-
-
-@pytest.mark.parametrize("value", ["0.0", "-1.5", "nan", "inf", "", "fast", "1e999"])
-def test_duration_must_be_finite_and_positive(value):
-    lines = to_csv(samples()).splitlines(keepends=True)
-    lines[1] = f"{lines[1].rpartition(',')[0]},{value}\n"
-    with pytest.raises(ArtifactError) as error:
-        parsed("".join(lines))
-    assert str(error.value) == (
-        f"samples.csv: row 2: elapsed_us is {value!r}, "
-        "expected a positive finite number"
-    )
-
-
-def test_columns_must_be_the_ones_declared():
-    with pytest.raises(ArtifactError, match=r"samples.csv: columns are \['sample'\]"):
-        parsed("sample\n1\n")
-
-
-def test_known_ratio_is_found():
-    found = derive_session(samples(), POLICY, MARGIN)
-    assert found["speedup"]["estimate"] == pytest.approx(1.25, rel=2e-3)
-    assert found["speedup"]["lower"] < 1.25 < found["speedup"]["upper"]
-    assert (found["outcome"], found["null_outcome"]) == ("faster", "equivalent")
-    assert found["baseline"]["median_us"] == pytest.approx(5.0, rel=2e-3)
-    assert found["candidate_floor"]["median_us"] == pytest.approx(1.0, rel=2e-3)
-
-
-def test_linear_drift_over_a_session_does_not_move_the_ratio():
-    found = derive_session(samples(noise=1e-6, drift=0.003), POLICY, MARGIN)
-    assert found["speedup"]["estimate"] == pytest.approx(1.25, rel=1e-5)
-
-
-@given(st.floats(0.01, 100.0))
-def test_scaling_every_time_leaves_the_ratio(scale):
-    scaled = {role: scale * value for role, value in TIMES.items()}
-    ours = round_ratios(samples(), "main", MAIN_ROLES)
-    theirs = round_ratios(samples(times=scaled), "main", MAIN_ROLES)
-    assert np.allclose(ours, theirs, rtol=1e-12)
-
-
-def test_exchanging_the_arms_inverts_the_ratio():
-    rows = samples()
-    ours = ratio_interval(round_ratios(rows, "main", MAIN_ROLES), 0.95)
-    swapped = ratio_interval(round_ratios(rows, "main", MAIN_ROLES[::-1]), 0.95)
-    assert ours.estimate * swapped.estimate == pytest.approx(1)
-    assert ours.lower * swapped.upper == pytest.approx(1)
-
-
-def test_interval_is_students_t_on_log_ratios():
-    """t(0.975; 7) = 2.3646 (any table); the log ratios below have a known spread."""
-    ratios = np.exp([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8])
-    half = 2.364624 * np.std(np.log(ratios), ddof=1) / math.sqrt(8)
-    interval = ratio_interval(ratios, 0.95)
-    assert math.log(interval.estimate) == pytest.approx(0.45)
-    assert math.log(interval.upper) == pytest.approx(0.45 + half, rel=1e-6)
-
-
-def test_null_comparison_excludes_one_as_often_as_it_says():
-    """Equal arms, independent rounds: 5 % of 95 % intervals exclude 1."""
-    draw = np.random.default_rng(1)
-    misses = 0
-    for _ in range(2000):
-        interval = ratio_interval(np.exp(draw.normal(0, 0.003, ROUNDS)), 0.95)
-        misses += not interval.lower <= 1 <= interval.upper
-    assert 0.035 <= misses / 2000 <= 0.065
-
-
-@pytest.mark.parametrize(
-    ("lower", "upper", "expected"),
-    [
-        (1.011, 1.2, "faster"),
-        (1.01, 1.2, "inconclusive"),
-        (0.8, 0.98, "slower"),
-        (0.8, 1 / 1.01, "inconclusive"),
-        (0.995, 1.005, "equivalent"),
-        (1.002, 1.006, "equivalent"),
-        (1.005, 1.02, "inconclusive"),
-        (0.9, 1.1, "inconclusive"),
-    ],
-)
-def test_outcome_is_where_the_whole_interval_lies(lower, upper, expected):
-    interval = Interval(estimate=math.sqrt(lower * upper), lower=lower, upper=upper)
-    assert outcome(interval, MARGIN) == expected
-
-
-def sessions(*times):
-    return derive(
-        [
-            derive_session(samples(t, seed), POLICY, MARGIN)
-            for seed, t in enumerate(times)
-        ]
-    )
-
-
-def test_sessions_that_agree_decide():
-    derived = sessions(TIMES, TIMES, TIMES)
-    verdict = judge(derived, MARGIN)
-    assert (verdict.status, derived["outcome"]) == ("pass", "faster")
-    assert derived["speedup_lower"] <= derived["session_speedup_min"]
-    assert derived["session_speedup_max"] <= derived["speedup_upper"]
-
-
-def test_sessions_that_disagree_are_the_finding():
-    slower = {**TIMES, "candidate": 6.0}
-    verdict = judge(sessions(TIMES, slower, TIMES), MARGIN)
-    assert (verdict.status, verdict.reason) == (
-        "inconclusive",
-        Reason.SESSIONS_DISAGREE,
-    )
-    assert verdict.message.startswith(
-        "sessions say faster, slower, faster; speedup 0.83"
-    )
-
-
-def test_null_that_differs_decides_nothing():
-    verdict = judge(sessions(TIMES, {**TIMES, "again": 4.8}, TIMES), MARGIN)
-    assert (verdict.status, verdict.reason) == ("inconclusive", Reason.NULL_DIFFERS)
-    assert verdict.message == "session 2: baseline against itself is faster"
-
-
-def test_kernel_against_itself_is_no_improvement():
-    same = dict.fromkeys(TIMES, 5.0)
-    derived = sessions(same, same, same)
-    assert derived["outcome"] == "equivalent"
-    assert judge(derived, MARGIN).status == "pass"
-
-
-def test_interval_on_both_sides_of_the_margin_is_too_wide():
-    close = {**TIMES, "candidate": 5.0 / 1.0101}
-    verdict = judge(sessions(close, close, close), MARGIN)
-    assert (verdict.status, verdict.reason) == (
-        "inconclusive",
-        Reason.INTERVAL_TOO_WIDE,
-    )
-
-
-STATE = {
-    "elapsed_s": "0.01",
-    "sm_clock_mhz": "1980",
-    "memory_clock_mhz": "3201",
-    "temperature_c": "37",
-    "power_w": "120.5",
-    "pstate": "0",
-    "utilization_ratio": "0.5",
-    "compute_processes": "1",
-    "throttle_reasons": "",
-}
-
-
-def state(**changes):
-    rows = [STATE, {**STATE, **changes}]
-    lines = [",".join(STATE_COLUMNS)]
-    lines += [",".join(row[column] for column in STATE_COLUMNS) for row in rows]
-    return "\n".join(lines) + "\n"
-
-
-def session_record(**changes):
-    facts = {
-        "failed_elements": {"baseline": 0, "candidate": 0, "again": 0},
-        "expired_blocks": 0,
-        "checked_slots": 1536,
+def said(one, outcome, estimate, half=0.002, **changes):
+    interval = {
+        "estimate": estimate,
+        "lower": estimate * (1 - half),
+        "upper": estimate * (1 + half),
     }
-    return {"exit_status": 0, "last_words": "", "facts": {**facts, **changes}}
+    return {**one, "outcome": outcome, "speedup": interval, **changes}
 
 
-def test_quantity_that_is_not_reported_is_none():
-    """corpus D20: never 0 W and never 0 MHz."""
-    found = derive_state(state(power_w="", sm_clock_mhz=""), "state.csv")
-    assert found["power_max_w"] == 120.5
-    everywhere = state().replace("120.5", "").replace("1980", "")
-    found = derive_state(everywhere, "state.csv")
-    assert (found["power_max_w"], found["sm_clock_min_mhz"]) == (None, None)
-
-
-def test_state_without_rows_is_refused():
-    with pytest.raises(ArtifactError, match=r"^state.csv: no rows with columns"):
-        derive_state(",".join(STATE_COLUMNS) + "\n", "state.csv")
+def together(sessions, planned=None):
+    found = derive(
+        sessions,
+        planned=planned or len(sessions),
+        margin=MARGIN,
+        confidence=CONFIDENCE,
+    )
+    return found, judge(found, MARGIN)
 
 
 @pytest.mark.parametrize(
-    ("measured", "changes", "status", "reason"),
+    ("sessions", "status", "reason", "message"),
     [
-        (session_record(), {}, "pass", Reason.PASSED),
         (
-            session_record(failed_elements={"baseline": 0, "candidate": 3}),
-            {},
-            "fail",
-            Reason.TIMED_OUTPUT_WRONG,
-        ),
-        (
-            session_record(expired_blocks=1),
-            {},
-            "inconclusive",
-            Reason.HELD_QUEUE_EXPIRED,
-        ),
-        (
-            session_record(),
-            {"throttle_reasons": "sw-power-cap+hw-thermal-slowdown"},
-            "inconclusive",
-            Reason.THROTTLED,
-        ),
-        (
-            session_record(),
-            {"throttle_reasons": "sw-power-cap"},
+            [("faster", 1.145), ("faster", 1.146), ("faster", 1.1455)],
             "pass",
             Reason.PASSED,
+            "faster in 3 sessions, speedup [1.144, 1.147]",
         ),
         (
-            session_record(),
-            {"compute_processes": "2"},
-            "inconclusive",
-            Reason.COMPETING_WORK,
+            [("slower", 0.9), ("slower", 0.901), ("slower", 0.9005)],
+            "pass",
+            Reason.PASSED,
+            "slower in 3 sessions, speedup [0.8993, 0.9017]",
         ),
-        (session_record(), {"compute_processes": ""}, "pass", Reason.PASSED),
+        (
+            [("equivalent", 1.0), ("equivalent", 1.001), ("equivalent", 1.0005)],
+            "pass",
+            Reason.PASSED,
+            "equivalent in 3 sessions, speedup [0.9993, 1.002]",
+        ),
+        (
+            [("faster", 1.145)],
+            "pass",
+            Reason.PASSED,
+            "faster in 1 sessions, speedup [1.143, 1.147]",
+        ),
+        (
+            [("faster", 1.145), ("faster", 1.148)],
+            "pass",
+            Reason.PASSED,
+            "faster in 2 sessions, speedup [1.143, 1.15]",
+        ),
+        (
+            [("faster", 1.145), ("slower", 0.83), ("faster", 1.146)],
+            "inconclusive",
+            Reason.SESSIONS_DISAGREE,
+            "sessions say faster, slower, faster; speedup 0.83 to 1.146",
+        ),
+        (
+            [("faster", 1.1), ("inconclusive", 1.01), ("faster", 1.1)],
+            "inconclusive",
+            Reason.SESSIONS_DISAGREE,
+            "sessions say faster, inconclusive, faster; speedup 1.01 to 1.1",
+        ),
+        (
+            [("faster", 1.02), ("faster", 1.2), ("faster", 1.1)],
+            "inconclusive",
+            Reason.INTERVAL_TOO_WIDE,
+            "speedup [0.9022, 1.351] over sessions reaches past the margin 0.01 or the "
+            "noise of the null comparison",
+        ),
+        (
+            [("inconclusive", 1.0101)] * 2,
+            "inconclusive",
+            Reason.INTERVAL_TOO_WIDE,
+            "speedup [1.008, 1.012] over rounds reaches past the margin 0.01 or the "
+            "noise of the null comparison",
+        ),
+        (
+            [("inconclusive", 1.02)] * 3,
+            "inconclusive",
+            Reason.INTERVAL_TOO_WIDE,
+            "speedup [1.02, 1.02] over sessions reaches past the margin 0.01 or the "
+            "noise of the null comparison",
+        ),
     ],
 )
-def test_session_that_may_not_be_used_says_why(measured, changes, status, reason):
-    verdict = judge_session(measured, derive_state(state(**changes), "state.csv"))
-    assert (verdict.status, verdict.reason) == (status, reason)
+def test_sessions_together_decide_or_say_why_not(
+    one, sessions, status, reason, message
+):
+    found, verdict = together([said(one, *session) for session in sessions])
+    assert (verdict.status, verdict.reason, verdict.message) == (
+        status,
+        reason,
+        message,
+    )
+    expected = sessions[0][0] if status == "pass" else "inconclusive"
+    assert found["outcome"] == expected
+    assert found["unit"] == ("sessions" if len(sessions) >= 3 else "rounds")
+    assert found["method"] == METHODS[found["unit"]]
+
+
+def test_extremes_over_sessions_are_kept(one):
+    second = said(
+        one,
+        "faster",
+        1.2,
+        null={"lower": 0.99, "upper": 1.0005},
+        smallest_effect_ratio=0.009,
+        state={"sm_clock_max_mhz": None},
+        baseline={"median_us": 7.0},
+    )
+    found, _ = together([said(one, "faster", 1.1), second])
+    assert (found["null_lower"], found["null_upper"]) == (0.99, 1.001)
+    assert found["smallest_effect_ratio"] == 0.009
+    assert found["sm_clock_max_mhz"] == 1980.0
+    assert found["baseline_median_us"] == 6.0
+    assert found["session_speedups"] == [1.1, 1.2]
+    dark = said(one, "faster", 1.1, state={"sm_clock_max_mhz": None})
+    assert together([dark])[0]["sm_clock_max_mhz"] is None
+
+
+def test_ratio_across_two_kinds_is_an_error(one):
+    sessions = [
+        said(one, "faster", 1.1),
+        said(one, "faster", 1.1, kind="device/same-buffer"),
+    ]
+    with pytest.raises(ArtifactError) as error:
+        together(sessions)
+    assert str(error.value) == (
+        "a ratio of device/buffer-rotated to device/same-buffer, expected one kind in "
+        "all sessions"
+    )
+
+
+@settings(deadline=None)
+@given(st.lists(st.floats(0.5, 2.0), min_size=1, max_size=8))
+def test_exchanging_the_arms_inverts_the_interval(estimates):
+    ours = [said({}, "", value) for value in estimates]
+    theirs = [
+        {"speedup": {k: 1 / s["speedup"][v] for k, v in
+                     (("estimate", "estimate"), ("lower", "upper"), ("upper", "lower"))
+                     }}
+        for s in ours
+    ]  # fmt: skip
+    (one, unit), (other, _) = (combined(s, CONFIDENCE) for s in (ours, theirs))
+    assert unit == ("sessions" if len(estimates) >= 3 else "rounds")
+    assert one.estimate * other.estimate == pytest.approx(1, rel=1e-12)
+    assert one.lower * other.upper == pytest.approx(1, rel=1e-9)
+
+
+OUTCOMES = [
+    ("faster", 1.1),
+    ("faster", 1.0101),
+    ("slower", 0.9),
+    ("equivalent", 1.0),
+    ("inconclusive", 1.01),
+    ("inconclusive", 1.1),
+]
+some = st.lists(st.sampled_from(OUTCOMES), min_size=1, max_size=5)
+
+
+@settings(deadline=None)
+@given(some, some)
+def test_added_sessions_make_no_pass_and_turn_no_outcome(one, planned, added):
+    """They confirm what the plan decided, or unmake it."""
+    first = [said(one, *session) for session in planned]
+    more = [said(one, *session) for session in added]
+    before, verdict = together(first)
+    after, later = together([*first, *more], planned=len(first))
+    if verdict.status != "pass":
+        assert later.status != "pass"
+    if later.status == "pass":
+        assert after["outcome"] == before["outcome"]
+
+
+def test_added_session_confirms_or_breaks_what_the_plan_decided(one):
+    planned = [said(one, "faster", 1.1 + k / 1e4) for k in range(3)]
+    agreed = together([*planned, said(one, "faster", 1.1)], planned=3)
+    assert agreed[1].message == "faster in 4 sessions, speedup [1.1, 1.1]"
+    broken = together([*planned, said(one, "equivalent", 1.0)], planned=3)
+    assert broken[1].reason == Reason.SESSIONS_DISAGREE
+    wide = together([*planned, said(one, "faster", 1.9)], planned=3)
+    assert wide[1].reason == Reason.INTERVAL_TOO_WIDE
+
+
+def test_wide_plan_is_not_narrowed_by_sessions_added_until_it_is(one):
+    """No optional stopping: with all of them the interval would be narrow enough."""
+    planned = [said(one, "faster", value) for value in (1.02, 1.2, 1.1)]
+    added = [said(one, "faster", 1.1 + k / 1e3) for k in range(9)]
+    _, verdict = together([*planned, *added], planned=12)
+    assert verdict.status == "pass"
+    found, verdict = together([*planned, *added], planned=3)
+    assert found["outcome"] == "inconclusive"
+    assert verdict.reason == Reason.INTERVAL_TOO_WIDE
+
+
+def test_spread_between_sessions_is_split_by_what_rounds_predict(one):
+    same = [said(one, "faster", 1.1)] * 3
+    alone = components(same[:1])
+    assert (alone["session_seen_sd"], alone["session_sd"]) == (None, None)
+    assert alone["session_predicted_sd"] == pytest.approx(0.005 / 4)
+    assert components(same)["session_sd"] == 0
+    apart = components([said(one, "faster", math.exp(x)) for x in (0.09, 0.1, 0.11)])
+    assert apart["session_seen_sd"] == pytest.approx(0.01)
+    assert apart["session_sd"] == pytest.approx(math.sqrt(1e-4 - (0.005 / 4) ** 2))
 
 
 @pytest.mark.parametrize(
-    ("exit_status", "reason"), [(None, Reason.TIMEOUT), (1, Reason.PROCESS_FAILED)]
+    ("sample_sd", "round_sd", "cost", "samples"),
+    [(0.01, 0.01, 1, 1), (0.04, 0.01, 1, 4), (0.04, 0.01, 4, 2), (0.01, 0.0, 1, 1)],
 )
-def test_session_that_broke_off_did_not_run(exit_status, reason):
-    measured = {
-        "exit_status": exit_status,
-        "last_words": "out of memory",
-        "facts": None,
-    }
-    verdict = judge_session(measured, None)
-    assert (verdict.status, verdict.reason) == ("not-run", reason)
+def test_samples_go_where_the_variance_is(sample_sd, round_sd, cost, samples):
+    found = allocate({"sample_sd": sample_sd, "round_sd": round_sd}, cost)
+    assert found == samples
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_simulated_sessions_find_the_ratio(claim, seed):
+    found, verdict = together(
+        [statistics(claim, Laws(), number, seed) for number in (1, 2, 3)]
+    )
+    assert verdict.status == "pass"
+    assert found["outcome"] == "faster"
+    assert found["speedup"]["lower"] < 1.25 * 1.003
+    assert found["speedup"]["upper"] > 1.25 / 1.003
+    # Two degrees of freedom: the spread seen is within 1/6 and 3 of that predicted.
+    parts = found["components"]
+    assert 1 / 6 < parts["session_seen_sd"] / parts["session_predicted_sd"] < 3
+
+
+def test_two_sessions_with_the_same_samples_are_refused(claim):
+    simulation = Simulation(claim, Laws())
+    first = simulation.record()
+    second = record("timing/s02", first.result["measured"], simulation.raw)
+    records = {**builds(), "timing/s01": first, "timing/s02": second}
+    context = Context(
+        claim=claim, backend=BACKEND, records=records, sources={}, raw=lambda *_: ""
+    )
+    with pytest.raises(ArtifactError) as error:
+        derive_record("timing", record("timing", {}, {}), context)
+    assert str(error.value) == "timing: two sessions have the same samples.csv"
+
+
+@pytest.mark.parametrize("missing", record_names("cuda", 3))
+def test_nothing_is_concluded_where_a_record_is_missing(missing):
+    tree = RECEIPTS / V2_SUPPORTED
+    receipt = json.loads((tree / "receipt.json").read_text())
+    digests = {item["name"]: item["sha256"] for item in receipt["evidence"]}
+    name = f"{receipt['name']}/{missing}.json"
+    digests.pop(name)
+    with pytest.raises(ArtifactError) as error:
+        load_evidence(Store(tree), receipt["name"], digests)
+    assert str(error.value) == f"{name}: not in the evidence, expected there"

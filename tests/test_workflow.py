@@ -14,7 +14,7 @@ from fivegates.arm import ROLES
 from fivegates.checking import CHECKS
 from fivegates.cli import main
 from fivegates.store import canonical
-from trees import forge
+from trees import RECEIPTS, V2_SUPPORTED, forge
 
 CLAIM = "config/claims/triad-vec4.yaml"
 RECEIPT = "results/receipt.json"
@@ -79,6 +79,8 @@ def test_main_job_ends_in_a_preflight_receipt(finished, capsys):
     receipt = json.loads((finished / RECEIPT).read_text())
     assert receipt["status"] == "preflight"
     assert receipt["verdict"]["reason"] == "no-device"
+    assert receipt["schema"] == "fivegates:receipt/v2"
+    assert receipt["calibration"] is None
     assert main(["verify", str(finished / RECEIPT)]) == 3
     assert capsys.readouterr().out.splitlines()[2] == (
         "sanitizer  pass         memcheck 0 errors, racecheck 0 errors, initcheck 0 "
@@ -114,7 +116,8 @@ def test_host_tree_holds_no_performance_anywhere(finished):
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("result", {"round_speedup_median": 1.8}),
+        ("result", {"outcome": "faster"}),
+        ("calibration", {"name": "calibration.json"}),
         ("measurement", {"samples": 10}),
         ("roofline", {"candidate_useful_gb_s": 4000.0}),
         ("hardware", {"gpu_uuid": "GPU-1"}),
@@ -133,7 +136,7 @@ def test_host_record_with_a_measured_time_is_invalid(done, capsys):
 
     def timed(record):
         measured = {"exit_status": 0, "last_words": "", "binaries": {}, "facts": None}
-        result = {"declared": {}, "measured": measured, "derived": {"state": None}}
+        result = {"declared": {}, "measured": measured, "derived": {"statistics": None}}
         return {**record, "result": result}
 
     forge(done / "results", "timing/s01.json", timed)
@@ -199,6 +202,28 @@ def test_both_settings_of_contraction_are_recorded(finished):
     assert found["contraction_spread_ratio"] == 0
     assert 0 < found["tolerance_ratio"] < 0.5
     assert found["numerics"] == "representative"
+
+
+def test_calibration_of_a_device_is_no_evidence_of_a_preflight(done):
+    """It may lie in results/ from when a device was there."""
+    results = done / "results"
+    shutil.copy(RECEIPTS / V2_SUPPORTED / "calibration.json", results)
+    assert "calibration.json" not in run(done, "-n", "-F", RECEIPT).stdout
+    assert NOTHING in run(done, "-n", RECEIPT).stdout
+    assert main(["verify", str(done / RECEIPT)]) == 3
+
+
+def test_claim_of_another_boundary_ends_in_a_preflight_receipt(tree):
+    def cold(claim):
+        claim["workload"] |= {"boundary": "cold-start", "cache_regime": "same-buffer"}
+        claim["workload"]["sizes"]["n"] = 1003
+
+    completed = run(configure(tree, cold), RECEIPT)
+    assert completed.returncode == 0, completed.stdout
+    receipt = json.loads((tree / RECEIPT).read_text())
+    assert receipt["workload"]["boundary"] == "cold-start"
+    assert receipt["verdict"]["reason"] == "no-device"
+    assert main(["verify", str(tree / RECEIPT)]) == 3
 
 
 def test_judge_fails_when_the_claim_is_not_supported_and_leaves_the_receipt(done):
@@ -457,7 +482,7 @@ BAD = {
             claim["baseline"].update(grid=["ceil_div(n, 1024)"], block=[1024]),
         ),
         None,
-        f"{CLAIM}: workload.sizes is n=274877906944: needs 23089744183296 bytes of "
+        f"{CLAIM}: workload.sizes is n=274877906944: needs 34084860461056 bytes of "
         "memory, expected at most ",
     ),
     "kernel that does not compile": (
@@ -497,11 +522,11 @@ def test_bad_input_is_one_error_and_leaves_no_record(tree, what):
     ("old", "new", "message"),
     [
         (
-            "rounds: 16",
+            "rounds: 48",
             "rounds: 3",
             "policy.timing.rounds: expected an integer of at least 8",
         ),
-        ("rounds: 16", "rounds: many", "policy.timing.rounds: expected an integer"),
+        ("rounds: 48", "rounds: many", "policy.timing.rounds: expected an integer"),
         (
             "claim: triad-vec4",
             "claim: triad-vec5",

@@ -21,9 +21,9 @@ def bench():
     """A held queue and counted dependent work, loaded before anything is held."""
     import cupy
 
-    from fivegates.held_queue import HeldQueue, harness_module
+    from fivegates.held_queue import HeldQueue
 
-    queue = HeldQueue(harness_module(), 50)
+    queue = HeldQueue(50)
     kernel = cupy.RawModule(code=WORK).get_function("work")
     output = cupy.empty(32, np.float32)
 
@@ -36,9 +36,9 @@ def bench():
 
 
 def median(queue, submit, samples=50):
-    elapsed, expired = queue.elapsed_us(submit, samples)
-    assert not expired
-    return float(np.median(elapsed))
+    timed = queue.block(lambda _: submit(), samples)
+    assert not timed.expired
+    return float(np.median(timed.elapsed_us))
 
 
 def test_slow_host_does_not_enter_any_interval(bench):
@@ -72,12 +72,36 @@ def test_hold_that_gives_up_says_so(bench, monkeypatch):
     queue, submit = bench
     monkeypatch.setattr("fivegates.held_queue.HOLD_LIMIT_NS", 5_000_000)
 
-    def too_slowly():
+    def too_slowly(_):
         time.sleep(0.02)
         submit(1)
 
-    _, expired = queue.elapsed_us(too_slowly, 3)
-    assert expired
+    assert queue.block(too_slowly, 3).expired
     monkeypatch.undo()
-    _, expired = queue.elapsed_us(partial(submit, 1), 3)
-    assert not expired
+    assert not queue.block(lambda _: submit(1), 3).expired
+
+
+def test_clock_of_a_block_is_the_one_that_nvml_reads(bench):
+    from fivegates import nvml
+    from fivegates.device import current_uuid
+
+    queue, submit = bench
+    timed = queue.block(lambda _: submit(200_000), 50)
+    with nvml.device(current_uuid()) as handles:
+        read = nvml.read_state(handles, 0.0).sm_clock_mhz
+    assert timed.sm_clock_mhz == pytest.approx(read, rel=0.02)
+    assert 0 < timed.end_s - timed.begin_s < 1
+
+
+def test_host_clock_holds_the_submission(bench):
+    from fivegates.held_queue import HostClock
+
+    queue, submit = bench
+
+    def slowly(_):
+        time.sleep(0.002)
+        submit(10)
+
+    timed = HostClock(queue).block(slowly, 5, lead_in=2)
+    assert len(timed.elapsed_us) == 5
+    assert min(timed.elapsed_us) > 2000

@@ -1,6 +1,9 @@
 """The main job on a device: a claim that holds, and claims that must not."""
 
 import json
+import os
+import subprocess
+import sys
 import time
 
 import pytest
@@ -12,6 +15,7 @@ from fivegates.cli import main
 pytestmark = pytest.mark.gpu
 CLAIM = "config/claims/triad-vec4.yaml"
 RECEIPT = "results/receipt.json"
+PYTHONPATH = os.pathsep.join(filter(None, sys.path))
 
 
 def judged(tree, **candidate):
@@ -32,9 +36,21 @@ def test_triad_vec4_is_faster_and_the_null_is_not(tree):
     assert (status, receipt["verdict"]["status"]) == (0, "supported")
     assert receipt["result"]["outcome"] == "faster"
     assert {gate["status"] for gate in receipt["gates"]} == {"pass"}
-    timing = json.loads((tree / "results/triad-vec4/timing.json").read_text())
-    for session in timing["result"]["derived"]["sessions"]:
-        assert session["null_outcome"] in ("equivalent", "inconclusive")
+    for path in sorted((tree / "results/triad-vec4/timing").glob("s*.json")):
+        found = json.loads(path.read_text())["result"]["derived"]["statistics"]
+        assert found["null_outcome"] in ("equivalent", "inconclusive")
+        assert found["broken_laws"] == []
+    assert one_more_session(tree) == 0
+    receipt = json.loads((tree / "results/triad-vec4/receipt.json").read_text())
+    measurement = receipt["measurement"]
+    assert (measurement["planned_sessions"], measurement["sessions"]) == (3, 4)
+    assert receipt["result"]["outcome"] == "faster"
+
+
+def one_more_session(tree):
+    command = [sys.executable, "-m", "fivegates", "sessions", "add", "triad-vec4"]
+    environment = {**os.environ, "PYTHONPATH": PYTHONPATH}
+    return subprocess.run(command, cwd=tree, env=environment, check=False).returncode
 
 
 def test_kernel_against_itself_is_not_supported(tree):

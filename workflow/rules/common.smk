@@ -40,6 +40,7 @@ TOOLS = {
 SESSIONS = [
     f"s{n:02d}" for n in range(1, int(config["policy"]["timing"]["sessions"]) + 1)
 ]
+CALIBRATION = "results/calibration.json"
 
 HARNESS = ["Snakefile"] + sorted(
     str(path)
@@ -110,6 +111,20 @@ def sanitizer_records(wildcards):
         role=ROLES,
         tool=tools_of(wildcards),
     )
+
+
+def session_records(wildcards):
+    """Gate 3's sessions: those planned, and those that `fivegates sessions add` added."""
+    folder = Path(f"results/{wildcards.claim}/timing")
+    added = sorted(path.stem for path in folder.glob("s[0-9][0-9].json"))
+    names = [*SESSIONS, *(name for name in added if name > SESSIONS[-1])]
+    return [f"results/{wildcards.claim}/timing/{name}.json" for name in names]
+
+
+def calibration(wildcards):
+    """The calibration of this device, where there is one."""
+    measured = chosen_backend(wildcards) == "cuda"
+    return [CALIBRATION] if measured and Path(CALIBRATION).is_file() else []
 
 
 def control_records(wildcards):

@@ -17,9 +17,10 @@ rule assemble_receipt:
         references=expand("results/{{claim}}/{role}/reference.json", role=ROLES),
         controls=control_records,
         sanitizers=sanitizer_records,
-        sessions=expand("results/{{claim}}/timing/{session}.json", session=SESSIONS),
+        sessions=session_records,
         timing="results/{claim}/timing.json",
         roofline="results/{claim}/roofline.json",
+        calibration=calibration,
     output:
         "results/{claim}/receipt.json",
     log:

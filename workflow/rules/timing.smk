@@ -45,7 +45,7 @@ rule summarize_timing:
         backend="results/{claim}/backend.json",
         harness="results/{claim}/harness.json",
         sources=expand("results/{{claim}}/{role}/source.json", role=ROLES),
-        after=expand("results/{{claim}}/timing/{session}.json", session=SESSIONS),
+        after=session_records,
     output:
         "results/{claim}/timing.json",
     log:

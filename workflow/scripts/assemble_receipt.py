@@ -5,7 +5,7 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from fivegates.archive import load_evidence
+from fivegates.archive import CALIBRATION, load_evidence
 from fivegates.errors import ArtifactError
 from fivegates.gate import guarded, now
 from fivegates.receipt import build
@@ -24,9 +24,18 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
+def is_foreign(path: Path, folder: Path) -> bool:
+    """Whether this is the calibration of another device than the claim's."""
+    if path.name != CALIBRATION:
+        return False
+    device = read_json(folder / "backend.json")["device"] or {}
+    return bool(read_json(path).get("gpu_uuid") != device.get("gpu_uuid"))
+
+
 def main(argv: list[str] | None = None) -> int:
     args = parse_args(argv)
     store, folder = Store(args.results), args.output.parent
+    args.documents = [path for path in args.documents if not is_foreign(path, folder)]
     pinned = [
         Artifact(**item)
         for path in args.documents

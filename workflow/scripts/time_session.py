@@ -1,18 +1,27 @@
-"""Gate 3: time both arms in one session, a process that this one waits for."""
+"""Gate 3: time both arms in one session, a process that this one waits for.
+
+The plan is written and hashed before that process starts; the device's state is read by
+a second one beside it.
+"""
 
 import argparse
+import importlib
 import json
 import sys
 import tempfile
+import time
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from fivegates.arm import ROLES
 from fivegates.gate import Desk, gate_parser, guarded, open_desk
-from fivegates.process import portable, run
-from fivegates.store import sha256
+from fivegates.plan import document
+from fivegates.process import Completed, beside, portable, run
+from fivegates.store import canonical, sha256
 
-MEASURE_SCRIPT = Path(__file__).with_name("measure_session.py")
+HERE = Path(__file__).parent
+SESSION_FILES = ("samples.csv", "blocks.csv", "warmup.csv", "state.csv")
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
@@ -24,25 +33,23 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
 def measure(desk: Desk, args: argparse.Namespace) -> None:
     builds = {role: desk.after[f"{role}/build"] for role in ROLES}
     binaries = {role: desk.raw(build, "kernel.cubin") for role, build in builds.items()}
+    plan = canonical(document(desk.claim, desk.claim_sha256, args.session))
     with tempfile.TemporaryDirectory(prefix="fivegates-") as temporary:
         folder = Path(temporary)
-        command: list[str | Path] = [
-            sys.executable,
-            MEASURE_SCRIPT,
-            "--claim",
-            args.claim,
-        ]
+        (folder / "plan.json").write_bytes(plan)
+        command = [*script(desk), "--claim", args.claim, "--backend", args.backend]
+        command += ["--plan", folder / "plan.json"]
         for role in ROLES:
             cubin = folder / f"{role}.cubin"
             cubin.write_bytes(binaries[role])
             command += [f"--{role}", cubin, builds[role].measured["symbol"]]
-        command += ["--session", str(args.session), "--folder", folder]
-        completed = run(command, timeout_s=desk.claim.policy.timing.timeout_s)
+        completed = timed(desk, [*command, "--folder", folder], folder)
         facts: dict[str, Any] | None = None
-        raw = {}
+        raw = {"plan.json": plan}
         if completed.exit_status == 0:
             facts = json.loads((folder / "facts.json").read_text())
-            raw = {n: (folder / n).read_bytes() for n in ("samples.csv", "state.csv")}
+            facts["conditions"] = json.loads((folder / "conditions.json").read_text())
+            raw |= {n: (folder / n).read_bytes() for n in SESSION_FILES}
     desk.finish(
         declared={},
         measured={
@@ -54,6 +61,29 @@ def measure(desk: Desk, args: argparse.Namespace) -> None:
         raw=raw,
         command=portable(command, {str(folder): "JOB"}),
     )
+
+
+def script(desk: Desk) -> list[str | Path]:
+    """The process that measures; a cold start has one for each of its samples."""
+    cold = desk.claim.workload.boundary == "cold-start"
+    name = "measure_cold_start.py" if cold else "measure_session.py"
+    return [sys.executable, HERE / name]
+
+
+def timed(desk: Desk, command: list[str | Path], folder: Path) -> Completed:
+    """Run the session with the sampler of the device's state beside it."""
+    device = desk.backend.device
+    if device is None:
+        raise RuntimeError("no device, expected the gate to be barred")
+    zero = ["--zero-s", repr(time.monotonic())]
+    sampler: list[str | Path] = [sys.executable, HERE / "sample_state.py"]
+    sampler += ["--gpu-uuid", device.gpu_uuid, "--folder", folder]
+    timeout_s = desk.claim.policy.timing.timeout_s
+    # A third of a second of imports that the verdict needs, while the session runs.
+    importing = Thread(target=importlib.import_module, args=["scipy.special"])
+    importing.start()
+    with beside([*sampler, *zero]):
+        return run([*command, *zero], timeout_s=timeout_s)
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -43,21 +43,6 @@ class Device:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class StateRow:
-    """One NVML reading, `elapsed_s` after the session began; None = not reported."""
-
-    elapsed_s: float
-    sm_clock_mhz: int | None
-    memory_clock_mhz: int | None
-    temperature_c: int | None
-    power_w: float | None
-    pstate: int | None
-    utilization_ratio: float | None
-    compute_processes: int | None
-    throttle_reasons: str | None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Backend:
     """The machine that answered. `device` is None on the host backend."""
 

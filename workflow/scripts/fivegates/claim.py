@@ -13,12 +13,19 @@ from fivegates.arm import ROLES, Arm, Launch, Role, resolve
 from fivegates.contract import DTYPES, Case, Operation
 from fivegates.errors import ClaimError
 
-CLAIM_SCHEMA = "fivegates:frozen_claim/v1"
+CLAIM_SCHEMA = "fivegates:frozen_claim/v2"
 
-CacheRegime = Literal["same-buffer", "buffer-rotated"]
+# device: work queued behind a held stream; launch: from the host's submission of one
+# launch to its completion; graph: replay of a captured graph of one launch; cold-start:
+# context, load and first launch in a fresh process; end-to-end: transfers included.
+Boundary = Literal["device", "launch", "graph", "cold-start", "end-to-end"]
+# swept: a read of a large buffer before each launch, outside its interval.
+CacheRegime = Literal["same-buffer", "buffer-rotated", "swept"]
 ROTATION_SLOTS_MINIMUM = 2
 # A graph holds whole rotations, and all that is queued must fit the launch queue.
 ROTATION_SLOTS_MAXIMUM = 256
+# Sets of values that the pointers take turns with.
+VALUE_SETS = 5
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -30,14 +37,31 @@ class Tolerance:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Kind:
+    """What an interval holds and what the cache held before: no ratio across two."""
+
+    boundary: Boundary
+    cache_regime: CacheRegime
+
+    def __str__(self) -> str:
+        """Spelled for messages: `device/buffer-rotated`."""
+        return f"{self.boundary}/{self.cache_regime}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Workload:
     """One timed point. `rotation_slots` is None where the device's L2 decides it."""
 
     sizes: Mapping[str, int]
     dtype: str
-    boundary: Literal["device"]
+    boundary: Boundary
     cache_regime: CacheRegime
     rotation_slots: int | None
+
+    @property
+    def kind(self) -> Kind:
+        """Boundary and cache regime."""
+        return Kind(boundary=self.boundary, cache_regime=self.cache_regime)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,17 +82,31 @@ class SanitizerPolicy:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TimingPolicy:
-    """Gate 3: the plan of every session, fixed before the first launch."""
+    """Gate 3: the plan of every session, fixed before the first launch.
+
+    Claims frozen by the first version have 0 for single_samples, warmup_tolerance and
+    warmup_cap_s.
+    """
 
     sessions: int
     rounds: int
     samples: int
+    single_samples: int
     graph_us: float
     warmup_launches: int
     warmup_s: float
+    warmup_cap_s: float
+    warmup_tolerance: float
     confidence: float
     confirm_after_s: float
     timeout_s: float
+
+
+FIRST_VERSION_TIMING = {
+    "single_samples": 0,
+    "warmup_cap_s": 0.0,
+    "warmup_tolerance": 0.0,
+}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -85,14 +123,15 @@ class Policy:
         return cls(
             reference=ReferencePolicy(**data["reference"]),
             sanitizer=SanitizerPolicy(**data["sanitizer"]),
-            timing=TimingPolicy(**data["timing"]),
+            timing=TimingPolicy(**{**FIRST_VERSION_TIMING, **data["timing"]}),
         )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Claim:
-    """A frozen claim."""
+    """A frozen claim, by version 1 or 2 of its schema."""
 
+    version: int
     name: str
     sentence: str
     operation: str
@@ -109,6 +148,7 @@ class Claim:
         workload = Workload(**{"rotation_slots": None, **claim["workload"]})
         _require_matching_slots(workload)
         return cls(
+            version=int(data["schema"].rpartition("/v")[2]),
             name=data["name"],
             sentence=claim["claim"],
             operation=claim["operation"],
@@ -121,11 +161,16 @@ class Claim:
 
 
 def _require_matching_slots(workload: Workload) -> None:
-    slots = workload.rotation_slots
-    if workload.cache_regime == "same-buffer" and slots not in (None, 1):
+    slots, regime = workload.rotation_slots, workload.cache_regime
+    if regime != "buffer-rotated" and slots not in (None, 1):
         raise ClaimError(
             f"workload.rotation_slots is {slots}, expected 1 or none for "
-            "cache_regime 'same-buffer'"
+            f"cache_regime {regime!r}"
+        )
+    if workload.boundary == "cold-start" and regime != "same-buffer":
+        raise ClaimError(
+            f"workload.cache_regime is {regime!r}, expected 'same-buffer' for boundary "
+            "'cold-start': its one launch finds what a fresh process finds"
         )
     if workload.cache_regime == "buffer-rotated" and slots == 1:
         raise ClaimError(
@@ -199,7 +244,7 @@ def rotation_slots(claim: Claim, operation: Operation, l2_bytes: int) -> int:
 
     A claim that names its own count keeps it.
     """
-    if claim.workload.cache_regime == "same-buffer":
+    if claim.workload.cache_regime != "buffer-rotated":
         return 1
     if claim.workload.rotation_slots is not None:
         return claim.workload.rotation_slots
@@ -210,14 +255,15 @@ def rotation_slots(claim: Claim, operation: Operation, l2_bytes: int) -> int:
 def required_bytes(claim: Claim, operation: Operation, l2_bytes: int) -> int:
     """Device bytes that gate 3 holds at once.
 
-    Every slot's operands, and one more set of values than there are slots: inputs to
-    redraw the slots from, and the outputs expected of them in float64.
+    Every slot's operands; sets of values to redraw them from, with the outputs expected
+    of each in float64; and what is swept.
     """
     slots = rotation_slots(claim, operation, l2_bytes)
     shapes = operation.shapes(claim.workload.sizes)
     expected = sum(8 * elements(shapes[name]) for name in operation.outputs)
     one = slot_bytes(claim, operation)
-    return slots * one + (slots + 1) * (one + expected)
+    swept = 2 * l2_bytes if claim.workload.cache_regime == "swept" else 0
+    return slots * one + VALUE_SETS * (one + expected) + swept
 
 
 def require_capacity(

@@ -1,4 +1,4 @@
-"""The `fivegates` command: `fivegates verify results/receipt.json`."""
+"""The `fivegates` command: verify a receipt; calibrate; add a session."""
 
 import argparse
 import io
@@ -6,11 +6,15 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
+from fivegates import pipeline
+from fivegates.errors import EvidenceError
 from fivegates.verify import Verification, verify
 
+ERROR_STATUS = 2
 
-def main(argv: list[str] | None = None) -> int:
-    """Run the command; the exit status of `verify` is the verdict."""
+
+def parse_args(argv: list[str] | None) -> argparse.Namespace:
+    """What is asked for."""
     parser = argparse.ArgumentParser(prog="fivegates", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     checker = commands.add_parser(
@@ -19,10 +23,34 @@ def main(argv: list[str] | None = None) -> int:
         "3 preflight passed",
     )
     checker.add_argument("receipt", type=Path)
-    arguments = parser.parse_args(argv)
+    calibrator = commands.add_parser(
+        "calibrate",
+        help="run null and planted experiments on this device; receipts will cite them",
+    )
+    calibrator.add_argument(
+        "--experiments", type=int, default=40, help="of each kind, at least 4"
+    )
+    sessions = commands.add_parser("sessions", help="timing sessions of a claim")
+    actions = sessions.add_subparsers(dest="action", required=True)
+    adder = actions.add_parser("add", help="time one more session, on the same device")
+    adder.add_argument("claim")
+    return parser.parse_args(argv)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command; the exit status of `verify` is the verdict."""
+    arguments = parse_args(argv)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+    try:
+        if arguments.command == "calibrate":
+            return pipeline.calibrate(arguments.experiments)
+        if arguments.command == "sessions":
+            return pipeline.add_session(arguments.claim)
+    except EvidenceError as error:
+        print(error, file=sys.stderr)
+        return ERROR_STATUS
     verification = verify(arguments.receipt, datetime.now(UTC))
     _show(arguments.receipt, verification)
     return verification.exit_status

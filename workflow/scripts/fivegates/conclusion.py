@@ -5,8 +5,9 @@ from datetime import datetime
 from typing import Literal
 
 from fivegates.backend import Backend
-from fivegates.evidence import Evidence
+from fivegates.evidence import Evidence, session_records
 from fivegates.record import Reason, Record, Verdict
+from fivegates.state import is_complete
 
 CONFIRMING_SESSIONS = 3
 DEVICE_GATES = ("timing", "roofline")
@@ -65,5 +66,15 @@ def receipt_status(evidence: Evidence) -> ReceiptStatus:
     agree = evidence.records["timing"].verdict.status == "pass"
     if not agree or len(starts) < CONFIRMING_SESSIONS:
         return "provisional"
+    if not _states_known(evidence):
+        return "provisional"
     span_s = (max(starts) - min(starts)).total_seconds()
     return "confirmed" if span_s >= policy.confirm_after_s else "provisional"
+
+
+def _states_known(evidence: Evidence) -> bool:
+    """Whether clocks, throttling and other processes were seen in every session."""
+    return evidence.claim.version == 1 or all(
+        is_complete(evidence.records[name].derived["statistics"]["state"])
+        for name in session_records(evidence.records)
+    )

@@ -4,7 +4,8 @@ Gates call it to write their records, the verifier to check them: there is one
 derivation of every derived value and every verdict, and this module says which.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,15 +16,33 @@ from fivegates import (
     roofline,
     sanitizer,
     session,
+    state,
     timing,
+    v1,
 )
 from fivegates.arm import ROLES
 from fivegates.backend import Backend, Device
 from fivegates.claim import Claim
 from fivegates.constructs import unsupported
 from fivegates.errors import ArtifactError
-from fivegates.evidence import session_name
+from fivegates.evidence import session_name, session_records
+from fivegates.plan import (
+    PARTS,
+    Round,
+    Sample,
+    document,
+    expected_blocks,
+    is_batched,
+    launches_of,
+    parse_blocks,
+    parse_samples,
+    plan,
+    poisoned_samples,
+)
 from fivegates.record import Artifact, Reason, Record, Verdict, denial
+from fivegates.rounds import Timings
+from fivegates.trial import values_seed
+from fivegates.warmup import launches_per_graph, parse_trace
 
 Derived = Mapping[str, Any]
 
@@ -193,40 +212,131 @@ def _logs(record: Record, context: Context) -> dict[str, str]:
 def _derive_session(
     name: str, record: Record, context: Context
 ) -> tuple[Derived, Verdict]:
+    claim, facts = context.claim, record.measured["facts"]
+    if claim.version == 1:
+        return _derive_first_session(name, record, context)
+    where = f"timing/{name}"
+    if facts is None:
+        return {"statistics": None}, session.judge(record.measured, None, claim)
+    device = _require_same_device(where, facts["gpu_uuid"], context)
+    _require_same_device(where, facts["conditions"]["gpu_uuid"], context)
+    number = int(name.removeprefix("s"))
+    _require_plan(where, number, record, context)
+    rounds = plan(claim, record.claim, number)
+    trace = parse_trace(context.raw(record, "warmup.csv"), f"{where}/warmup.csv")
+    session.require_plan_kept(where, facts, claim, device, rounds, trace)
+    seed = values_seed(record.claim, record.measured["binaries"], number)
+    if facts["values_seed"] != seed:
+        raise ArtifactError(
+            f"{where}: values_seed is {facts['values_seed']}, expected {seed}"
+        )
+    timings = _timings(where, record, context, rounds)
+    session.require_blocks_hold_samples(where, timings, record.run.duration_s)
+    span_s = (timings.blocks[0].begin_s, timings.blocks[-1].end_s)
+    text = context.raw(record, "state.csv")
+    seen = state.derive(text, facts["conditions"], span_s, f"{where}/state.csv")
+    derived = session.derive(timings, trace, seen, claim)
+    commands = state.lock_commands(
+        facts["gpu_uuid"], facts["conditions"], seen["clock_policy"]
+    )
+    return {"statistics": derived, "clock_commands": commands}, session.judge(
+        record.measured, derived, claim
+    )
+
+
+def _require_plan(where: str, number: int, record: Record, context: Context) -> None:
+    """The plan is that of the claim, and the session read it."""
+    expected = json.loads(json.dumps(document(context.claim, record.claim, number)))
+    if json.loads(context.raw(record, "plan.json")) != expected:
+        raise ArtifactError(f"{where}/plan.json: not the plan of its claim")
+    kept = {item.name.rpartition("/")[2]: item.sha256 for item in record.artifacts}
+    if record.measured["facts"]["plan_sha256"] != kept["plan.json"]:
+        raise ArtifactError(f"{where}: measured by another plan than plan.json")
+
+
+def _timings(
+    where: str, record: Record, context: Context, rounds: Sequence[Round]
+) -> Timings:
+    """Raw samples and blocks of a session, each in its planned place."""
+    claim, slots = context.claim, record.measured["facts"]["slots"]
+    kind = claim.workload.kind
+    trace = parse_trace(context.raw(record, "warmup.csv"), f"{where}/warmup.csv")
+    batch = 1
+    if is_batched(kind):
+        batch = launches_per_graph(trace, slots, claim.policy.timing)
+    if record.measured["facts"]["launches_per_graph"] != batch:
+        raise ArtifactError(
+            f"{where}: launches_per_graph is "
+            f"{record.measured['facts']['launches_per_graph']}, expected {batch}"
+        )
+    parts = PARTS if kind.boundary == "cold-start" else ()
+    blocks = list(expected_blocks(rounds, parts))
+    rows = [
+        (name, number, block, role, sample, launches_of(name, batch))
+        for name, number, block, role, samples in blocks
+        for sample in range(samples)
+    ]
+    return Timings(
+        kind=kind,
+        samples=parse_samples(
+            context.raw(record, "samples.csv"), rows, f"{where}/samples.csv"
+        ),
+        blocks=parse_blocks(
+            context.raw(record, "blocks.csv"),
+            [block[:4] for block in blocks],
+            f"{where}/blocks.csv",
+        ),
+        poisoned={} if parts else poisoned_samples(rounds),
+    )
+
+
+def _derive_first_session(
+    name: str, record: Record, context: Context
+) -> tuple[Derived, Verdict]:
     facts = record.measured["facts"]
     if facts is None:
-        return {"state": None}, session.judge(record.measured, None)
+        return {"state": None}, v1.judge_session(record.measured, None)
     device = _require_same_device(name, facts["gpu_uuid"], context)
-    _samples(name, record, context)
-    session.require_plan_kept(name, facts, context.claim, device)
-    state = session.derive_state(context.raw(record, "state.csv"), f"{name}/state.csv")
-    return {"state": state}, session.judge(record.measured, state)
+    _first_samples(name, record, context)
+    v1.require_plan_kept(name, facts, context.claim, device)
+    found = v1.derive_state(context.raw(record, "state.csv"), f"{name}/state.csv")
+    return {"state": found}, v1.judge_session(record.measured, found)
 
 
-def _samples(name: str, record: Record, context: Context) -> tuple[session.Sample, ...]:
-    policy = context.claim.policy.timing
-    return session.parse_samples(
+def _first_samples(name: str, record: Record, context: Context) -> tuple[Sample, ...]:
+    return v1.samples(
         context.raw(record, "samples.csv"),
-        session.plan(policy.rounds, int(name.removeprefix("s"))),
-        policy.samples,
+        context.claim.policy.timing,
+        int(name.removeprefix("s")),
         record.measured["facts"]["launches_per_graph"],
         f"{name}/samples.csv",
     )
 
 
 def _derive_timing(context: Context) -> tuple[Derived, Verdict]:
-    claim = context.claim
-    names = map(session_name, range(1, claim.policy.timing.sessions + 1))
-    sessions = [
-        timing.derive_session(
-            _samples(name, context.records[f"timing/{name}"], context),
-            claim.policy.timing,
-            claim.margin,
-        )
-        for name in names
-    ]
+    claim, policy = context.claim, context.claim.policy.timing
     _require_distinct_samples(context)
-    derived = timing.derive(sessions)
+    if claim.version == 1:
+        first = [
+            v1.derive_session(
+                _first_samples(name, context.records[f"timing/{name}"], context),
+                policy,
+                claim.margin,
+            )
+            for name in map(session_name, range(1, policy.sessions + 1))
+        ]
+        found = v1.derive_timing(first)
+        return found, v1.judge_timing(found, claim.margin)
+    sessions = [
+        context.records[name].derived["statistics"]
+        for name in session_records(context.records)
+    ]
+    derived = timing.derive(
+        sessions,
+        planned=policy.sessions,
+        margin=claim.margin,
+        confidence=policy.confidence,
+    )
     return derived, timing.judge(derived, claim.margin)
 
 
@@ -251,4 +361,10 @@ def _derive_roofline(record: Record, context: Context) -> tuple[Derived, Verdict
     derived = roofline.derive(
         declared=record.declared, nominal_gb_s=device.nominal_gb_s, **measured
     )
-    return derived, roofline.judge(claim=context.claim, derived=derived, **measured)
+    return derived, roofline.judge(
+        claim=context.claim,
+        device=device,
+        declared=record.declared,
+        derived=derived,
+        **measured,
+    )

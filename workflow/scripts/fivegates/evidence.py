@@ -1,6 +1,6 @@
 """What evidence a claim has: its records in order, and what each must wait for."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,8 @@ class Evidence:
 
     `records` are the gates in the order they decide, by name: `candidate/reference`.
     `artifacts` are every named input, record and raw file; `assembly` holds what only
-    the machine that assembled the receipt can know: time, repository, commit.
+    the machine that assembled the receipt can know: time, repository, commit;
+    `calibration` what timing on the same device could tell apart, where it was tried.
     """
 
     claim: Claim
@@ -30,6 +31,12 @@ class Evidence:
     record_sha256: Mapping[str, str]
     artifacts: tuple[Artifact, ...]
     assembly: Mapping[str, Any]
+    calibration: Mapping[str, Any] | None
+
+    @property
+    def sessions(self) -> int:
+        """Sessions of timing: those planned and those added."""
+        return len(session_records(self.records))
 
 
 def tools(kind: Kind) -> tuple[str, ...]:
@@ -53,6 +60,11 @@ def record_names(kind: Kind, sessions: int) -> tuple[str, ...]:
 def session_name(number: int) -> str:
     """Name of a session: `s01`."""
     return f"s{number:02d}"
+
+
+def session_records(names: Iterable[str]) -> list[str]:
+    """The names among these that are sessions, in order."""
+    return sorted(name for name in names if name.startswith("timing/s"))
 
 
 def subjects(name: str) -> tuple[Role, ...]:

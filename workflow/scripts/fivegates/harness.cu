@@ -1,4 +1,5 @@
-// Kernels of the harness itself: they hold a stream, check outputs, and do nothing.
+// Kernels of the harness itself: they hold a stream, read clocks, sweep the cache, check
+// outputs, do a counted amount of work, and do nothing.
 
 __device__ unsigned long long now_ns() {
     unsigned long long t;
@@ -34,4 +35,50 @@ extern "C" __global__ void count_failures(const float* y, const double* r, size_
     if (count != 0) {
         atomicAdd(failures, count);
     }
+}
+
+// Cycles and nanoseconds of every multiprocessor that a block lands on: out[2 * sm] and
+// out[2 * sm + 1]. Two such readings give the mean clock between them.
+extern "C" __global__ void read_clocks(unsigned long long* out) {
+    unsigned sm;
+    asm volatile("mov.u32 %0, %%smid;" : "=r"(sm));
+    out[2 * sm] = clock64();
+    out[2 * sm + 1] = now_ns();
+}
+
+// Reads n vectors, so that the L2 holds them and nothing older.
+extern "C" __global__ void sweep(const uint4* data, size_t n, unsigned* sink) {
+    const size_t stride = size_t(gridDim.x) * blockDim.x;
+    unsigned seen = 0;
+    for (size_t i = size_t(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += stride) {
+        const uint4 value = data[i];
+        seen |= value.x | value.y | value.z | value.w;
+    }
+    if (seen != 0) {
+        *sink = seen;
+    }
+}
+
+__device__ float added(float value) { return fmaf(value, 0.999f, 0.5f); }
+
+// Copies x to y after counted dependent work: `steps` turns of a loop, then `extra` (at
+// most 31) multiply-adds of some four cycles each. zero is 0, which the compiler does
+// not know.
+extern "C" __global__ void counted(const float* x, float* y, unsigned steps,
+                                   unsigned extra, float zero) {
+    float value = float(threadIdx.x);
+#pragma unroll 1
+    for (unsigned k = 0; k < steps; ++k) {
+        value = added(added(added(value)));
+    }
+#pragma unroll
+    for (unsigned bit = 0; bit < 5; ++bit) {
+        if (extra & (1u << bit)) {
+#pragma unroll
+            for (unsigned k = 0; k < (1u << bit); ++k) {
+                value = added(value);
+            }
+        }
+    }
+    y[threadIdx.x] = fmaf(value, zero, x[threadIdx.x]);
 }

@@ -4,14 +4,15 @@
 allocation of the exact logical length, no pool, completion awaited after each launch.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
-import cupy
 import numpy as np
-from cupy.cuda import nvrtc, runtime
+from cupy.cuda import driver, nvrtc, runtime
+from cupy.cuda.function import Module
 
 from fivegates.arm import Launch
 from fivegates.errors import ClaimError
@@ -94,30 +95,48 @@ def _compile(
 class Kernel:
     """One loaded module and its kernel."""
 
-    def __init__(self, cubin: Path, symbol: str) -> None:
-        """Load the cubin into the current context."""
-        self._module = cupy.RawModule(path=str(cubin))
-        self._function = self._module.get_function(symbol)
+    def __init__(self, cubin: bytes, symbol: str) -> None:
+        """Load the cubin into the current context: a new module, never a cached one."""
+        module = Module()
+        module.load(cubin)
+        self._function = module.get_function(symbol)
+        self._dynamic_shared_bytes = 0
 
     def __call__(
         self, launch: Launch, pointers: Mapping[str, int], stream: Any = None
     ) -> None:
         """Queue one launch; `pointers` are device addresses by operand name."""
-        if launch.dynamic_shared_bytes > STATIC_SHARED_LIMIT:
-            self._function.max_dynamic_shared_size_bytes = launch.dynamic_shared_bytes
+        self.bound(launch, pointers, stream)()
+
+    def bound(
+        self, launch: Launch, pointers: Mapping[str, int], stream: Any = None
+    ) -> Callable[[], None]:
+        """A launch with its arguments made, to be queued many times."""
+        self._allow(launch.dynamic_shared_bytes)
         arguments = tuple(
             np.uint64(pointers[argument.name])
             if argument.kind == "buffer"
             else np.dtype(argument.name).type(argument.value)
             for argument in launch.arguments
         )
-        self._function(
+        return partial(
+            self._function,
             launch.grid,
             launch.block,
             arguments,
-            shared_mem=launch.dynamic_shared_bytes,
-            stream=stream,
+            launch.dynamic_shared_bytes,
+            stream,
         )
+
+    def _allow(self, dynamic_shared_bytes: int) -> None:
+        """More dynamic shared memory than every device grants must be asked for."""
+        if dynamic_shared_bytes > max(STATIC_SHARED_LIMIT, self._dynamic_shared_bytes):
+            driver.funcSetAttribute(
+                self._function.ptr,
+                driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                dynamic_shared_bytes,
+            )
+            self._dynamic_shared_bytes = dynamic_shared_bytes
 
 
 def exercise(job: Job, folder: Path, report: TextIO) -> bool:
@@ -126,11 +145,11 @@ def exercise(job: Job, folder: Path, report: TextIO) -> bool:
     False at the first device error: it stays with the context, so the next case needs a
     new process.
     """
-    kernel = Kernel(folder / job.binary, job.entry)
+    kernel = Kernel((folder / job.binary).read_bytes(), job.entry)
     for case in job.cases:
         try:
             answer = _exercise_case(kernel, case, folder)
-        except (runtime.CUDARuntimeError, cupy.cuda.driver.CUDADriverError) as error:
+        except (runtime.CUDARuntimeError, driver.CUDADriverError) as error:
             print(report_line(_failed(case, str(error))), file=report, flush=True)
             return False
         print(report_line(answer), file=report, flush=True)

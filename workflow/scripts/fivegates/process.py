@@ -4,11 +4,14 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from fivegates.errors import ToolError
+
+END_TIMEOUT_S = 10
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -77,6 +80,40 @@ def run(
         stdout=stdout.decode(errors="replace"),
         stderr=stderr[:errors_bytes].decode(errors="replace"),
     )
+
+
+@contextmanager
+def beside(command: Sequence[str | Path]) -> Iterator[None]:
+    """Run a command while the body runs; it ends when its standard input does.
+
+    ToolError with its last words when it fails.
+    """
+    try:
+        process = subprocess.Popen(
+            [str(word) for word in command],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise ToolError(
+            f"{command[0]}: {error.strerror}, expected an executable"
+        ) from None
+    try:
+        yield
+        _, stderr = process.communicate(timeout=END_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        raise ToolError(
+            f"{command[1]}: runs on, expected it to end with its standard input"
+        ) from None
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+    if process.returncode != 0:
+        words = stderr.decode(errors="replace").strip().splitlines() or ["no output"]
+        raise ToolError(f"{command[1]}: {words[-1]}, expected it to end well")
 
 
 def _limits(memory_bytes: int | None, file_bytes: int | None) -> list[str]:

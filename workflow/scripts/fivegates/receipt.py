@@ -9,14 +9,54 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, Literal
 
+from fivegates import v1
 from fivegates.arm import Role
+from fivegates.claim import Boundary
 from fivegates.conclusion import conclude, receipt_status
-from fivegates.evidence import Evidence, session_name
+from fivegates.evidence import Evidence, session_name, session_records
 from fivegates.expression import evaluate
+from fivegates.inference import POWER
+from fivegates.plan import rounds_of, samples_of
 from fivegates.record import Artifact
 from fivegates.summary import summary
 
-RECEIPT_SCHEMA = "fivegates:receipt/v1"
+# What an interval is read from.
+TIMERS: Mapping[Boundary, str] = {
+    "device": "CUDA events around work queued behind a held stream",
+    "graph": "CUDA events around replays queued behind a held stream",
+    "launch": "host's clock from submission to completion",
+    "end-to-end": "host's clock from the first transfer to the last",
+    "cold-start": "host's clock in a fresh process a sample",
+}
+TIMING_RESULTS = (
+    "kind",
+    "outcome",
+    "method",
+    "unit",
+    "baseline_median_us",
+    "candidate_median_us",
+    "baseline_floor_us",
+    "candidate_floor_us",
+    "session_speedups",
+    "smallest_effect_ratio",
+    "components",
+)
+# What each session says beside its ratio: sensitivity, controls, broken assumptions.
+SESSION_CHECKS = (
+    "speedup",
+    "null",
+    "cycles",
+    "order_effect",
+    "half_effect",
+    "drift_ratio",
+    "repeat",
+    "poisoned",
+    "control_ratio",
+    "broken_laws",
+    "outliers",
+    "baseline_single",
+    "candidate_single",
+)
 Kind = Literal["declared", "measured", "derived"]
 
 # How each value of a receipt came about; the longest matching path counts.
@@ -35,7 +75,7 @@ PROVENANCE: Mapping[str, Kind] = {
     "baseline_source.entry": "declared",
     "baseline_source.file": "declared",
     "hardware": "measured",
-    "hardware.clock_policy": "declared",
+    "hardware.clock_policy": "derived",
     "hardware.isolation": "derived",
     "platform": "measured",
     "workload": "declared",
@@ -57,9 +97,11 @@ PROVENANCE: Mapping[str, Kind] = {
     "evidence": "measured",
     "harness": "measured",
     "result": "derived",
-    "result.end_to_end_effect": "declared",
-    "result.round_speedup_interval.method": "declared",
-    "result.round_speedup_interval.confidence": "declared",
+    "result.kind": "declared",
+    "result.method": "declared",
+    "result.smallest_effect_power": "declared",
+    "result.speedup.confidence": "declared",
+    "calibration": "derived",
     "roofline": "derived",
     "roofline.useful_bytes": "declared",
     "roofline.bytes_source": "declared",
@@ -76,7 +118,7 @@ def build(evidence: Evidence) -> dict[str, Any]:
     claim, backend = evidence.claim, evidence.backend
     status, reason, message = conclude(backend, evidence.records)
     receipt = {
-        "schema": RECEIPT_SCHEMA,
+        "schema": f"fivegates:receipt/v{claim.version}",
         "name": claim.name,
         "claim": claim.sentence,
         "margin": claim.margin,
@@ -104,14 +146,16 @@ def build(evidence: Evidence) -> dict[str, Any]:
         "evidence": [
             asdict(item) for item in sorted(evidence.artifacts, key=lambda a: a.name)
         ],
-        "provenance": dict(PROVENANCE),
+        **({} if claim.version == 1 else {"calibration": evidence.calibration}),
+        "provenance": v1.PROVENANCE if claim.version == 1 else dict(PROVENANCE),
     }
     if backend.device is not None:
         receipt["hardware"] = _hardware(evidence)
     if backend.kind == "cuda" and status != "refused":
+        first = claim.version == 1
         receipt |= {
-            "measurement": _measurement(evidence),
-            "result": _result(evidence),
+            "measurement": (v1.measurement if first else _measurement)(evidence),
+            "result": (v1.result if first else _result)(evidence),
             "roofline": _roofline(evidence),
         }
     return receipt | {"summary": summary(evidence, receipt)}
@@ -223,42 +267,60 @@ def _hardware(evidence: Evidence) -> dict[str, Any]:
     device = evidence.backend.device
     return {
         **({} if device is None else asdict(device)),
-        "clock_policy": "observed",
+        "clock_policy": _clock_policy(evidence),
         "isolation": _isolation(evidence),
     }
 
 
-def _isolation(evidence: Evidence) -> str:
-    """What sessions saw of others on the device; seeing none is not being alone."""
-    states = [
-        record.derived["state"]
+def _clock_policy(evidence: Evidence) -> str:
+    """Locked where every session saw clocks that someone had set."""
+    seen = {state.get("clock_policy", "observed") for state in _states(evidence)}
+    return "locked" if seen == {"locked"} else "observed"
+
+
+def _states(evidence: Evidence) -> list[Mapping[str, Any]]:
+    """State of the device in each session that ran to its end."""
+    first = evidence.claim.version == 1
+    found = [
+        record.derived["state" if first else "statistics"]
         for name, record in evidence.records.items()
         if name.startswith("timing/") and record.result is not None
     ]
-    counts = [state["compute_processes"] for state in states if state is not None]
+    return [part if first else part["state"] for part in found if part is not None]
+
+
+def _isolation(evidence: Evidence) -> str:
+    """What sessions saw of others on the device; seeing none is not being alone."""
+    counts = [state["compute_processes"] for state in _states(evidence)]
     if not counts or not all(counts):
         return "unknown"
     return "other compute processes" if max(counts) > 1 else "no other compute process"
 
 
 def _measurement(evidence: Evidence) -> dict[str, Any]:
-    policy = evidence.claim.policy.timing
+    policy, kind = evidence.claim.policy.timing, evidence.claim.workload.kind
     raw = sorted(
         (item for item in evidence.artifacts if item.name.endswith("/samples.csv")),
         key=lambda item: item.name,
     )
     return {
-        "timer": "CUDA events around graphs of launches queued behind a held stream",
+        "timer": TIMERS[kind.boundary],
         "warmup": {
             "launches": _session_fact(evidence, "warmup_launches"),
-            "rule": f"at least {policy.warmup_launches} launches, twice through every "
-            f"slot, and {policy.warmup_s:g} s",
+            "rule": f"until medians of latency and SM clock over eight steps differ by "
+            f"at most {policy.warmup_tolerance:g} from those of the eight before, "
+            f"after {policy.warmup_launches} launches and {policy.warmup_s:g} s; cut "
+            f"off at {policy.warmup_cap_s:g} s",
         },
-        "samples": policy.samples,
+        "samples": samples_of(evidence.claim),
         "launches_per_sample": _session_fact(evidence, "launches_per_graph"),
-        "rounds": policy.rounds,
-        "sessions": policy.sessions,
-        "order": "ABBA and BAAB in turn, graphs captured anew each round",
+        "rounds": rounds_of(evidence.claim),
+        "sessions": evidence.sessions,
+        "planned_sessions": policy.sessions,
+        "order": "ABBA and BAAB, half of each as drawn; module, graph and place of the "
+        "buffers anew in each round, comparisons in drawn order",
+        "stop": "after the last round of the plan",
+        "location": "midmean of a block's samples",
         "raw_samples": [item.name for item in raw],
         "raw_sample_sha256": [item.sha256 for item in raw],
         "quantiles": "linear interpolation at q*(N-1)",
@@ -270,28 +332,24 @@ def _result(evidence: Evidence) -> dict[str, Any] | None:
     record = evidence.records["timing"]
     if record.result is None:
         return None
-    timing = record.derived
+    timing, policy = record.derived, evidence.claim.policy.timing
+    sessions = [
+        evidence.records[name].derived for name in session_records(evidence.records)
+    ]
+    statistics = [session["statistics"] for session in sessions]
     return {
-        "outcome": timing["outcome"],
-        "baseline_median_us": timing["baseline_median_us"],
-        "candidate_median_us": timing["candidate_median_us"],
-        "baseline_floor_us": timing["baseline_floor_us"],
-        "candidate_floor_us": timing["candidate_floor_us"],
-        "round_speedup_median": timing["round_speedup_median"],
-        "round_speedup_interval": {
-            "method": "Student t over the log ratios of rounds in each session; "
-            "lowest lower and highest upper end over sessions",
-            "confidence": evidence.claim.policy.timing.confidence,
-            "lower": timing["speedup_lower"],
-            "upper": timing["speedup_upper"],
-        },
+        **{key: timing[key] for key in TIMING_RESULTS},
+        "speedup": {**timing["speedup"], "confidence": policy.confidence},
         "session_speedup_range": [
-            timing["session_speedup_min"],
-            timing["session_speedup_max"],
+            min(timing["session_speedups"]),
+            max(timing["session_speedups"]),
         ],
         "null_interval": [timing["null_lower"], timing["null_upper"]],
-        "smallest_effect_ratio": timing["smallest_effect_ratio"],
-        "end_to_end_effect": "out of scope: the boundary is device",
+        "smallest_effect_power": POWER,
+        "session_checks": [
+            {key: found[key] for key in SESSION_CHECKS} for found in statistics
+        ],
+        "clock_commands": sessions[0]["clock_commands"],
     }
 
 

@@ -6,6 +6,7 @@ anything missing, stale or short of a pass is such a reason.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import Any, Literal
 
@@ -51,6 +52,13 @@ class Reason(StrEnum):
     COMPETING_WORK = "competing-work"
     NULL_DIFFERS = "null-differs"
     SESSIONS_DISAGREE = "sessions-disagree"
+    REPEATED_VALUES = "repeated-values"
+    TIMER_UNRELIABLE = "timer-unreliable"
+    NOT_STATIONARY = "not-stationary"
+    ORDER_EFFECT = "order-effect"
+    UNEQUAL_STATE = "unequal-state"
+    STATE_UNKNOWN = "state-unknown"
+    FLOOR_DOMINATED = "floor-dominated"
     INTERVAL_TOO_WIDE = "interval-too-wide"
     ABOVE_ROOF = "above-roof"
     BELOW_FLOOR = "below-floor"
@@ -122,6 +130,12 @@ class Run:
     environment: Mapping[str, str]
     started_at: str
     finished_at: str
+
+    @property
+    def duration_s(self) -> float:
+        """Seconds from start to finish."""
+        start, finish = map(datetime.fromisoformat, (self.started_at, self.finished_at))
+        return (finish - start).total_seconds()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

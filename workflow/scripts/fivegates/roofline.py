@@ -10,11 +10,15 @@ from typing import Any
 import numpy as np
 
 from fivegates.arm import ROLES, Role
+from fivegates.backend import Device
 from fivegates.claim import Claim
 from fivegates.record import Reason, Verdict
 
 # Twice the bytes must take twice the time, or the probe did not measure bandwidth.
 DOUBLING = (1.8, 2.2)
+# No multiprocessor of any generation does more floating-point operations in a clock,
+# whatever the format and the unit; a kernel that needs more skipped its work.
+FLOPS_PER_CLOCK = 16384
 
 
 def derive(
@@ -55,13 +59,16 @@ def _ratio(value: float, ceiling: float | None) -> float | None:
 def judge(
     *,
     claim: Claim,
+    device: Device,
+    declared: Mapping[str, Any],
     probes: Sequence[Mapping[str, Any]],
     timing: Mapping[str, Any],
     derived: Mapping[str, Any],
 ) -> Verdict:
     """Whether the times are possible on this device."""
     for role in ROLES:
-        if refusal := _impossible(role, claim, timing, derived):
+        refusal = _impossible(role, claim, timing, derived)
+        if refusal or (refusal := _too_many_flops(role, device, declared, timing)):
             return refusal
     doubling = derived["copy_doubling_ratio"]
     verified = all(probe["verified"] for probe in probes)
@@ -88,10 +95,30 @@ def _impossible(
             Reason.BELOW_FLOOR, f"{role} takes less time than an empty kernel"
         )
     nominal = derived["nominal_gb_s"]
-    rotated = claim.workload.cache_regime == "buffer-rotated"
-    if rotated and nominal is not None and derived[f"{role}_useful_gb_s"] > nominal:
+    warm = claim.workload.cache_regime == "same-buffer"
+    if not warm and nominal is not None and derived[f"{role}_useful_gb_s"] > nominal:
         return Verdict.fail(
             Reason.ABOVE_ROOF,
             f"{role} moves more useful bytes than the memory bus can",
+        )
+    return None
+
+
+def _too_many_flops(
+    role: Role,
+    device: Device,
+    declared: Mapping[str, Any],
+    timing: Mapping[str, Any],
+) -> Verdict | None:
+    """The declared work against what no unit can do; version 1 recorded no clock."""
+    clock_mhz = timing.get("sm_clock_max_mhz")
+    if clock_mhz is None:
+        return None
+    clocks = timing[f"{role}_median_us"] * clock_mhz
+    if declared["flops"] > clocks * device.multiprocessors * FLOPS_PER_CLOCK:
+        return Verdict.fail(
+            Reason.ABOVE_ROOF,
+            f"{role} does more floating-point operations than any unit of "
+            f"{device.multiprocessors} multiprocessors can",
         )
     return None

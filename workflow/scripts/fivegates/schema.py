@@ -49,15 +49,22 @@ def _is_number(checker: Any, value: object) -> bool:
     )
 
 
+def _version(kind: str, data: Any) -> str:
+    """The `$id` that a document names if it is of this kind, else the newest."""
+    known = sorted(key for key in schemas() if key.startswith(f"fivegates:{kind}/v"))
+    named = data.get("schema") if isinstance(data, Mapping) else None
+    return named if named in known else known[-1]
+
+
 @cache
-def _validator(kind: str) -> Draft202012Validator:
+def _validator(identity: str) -> Draft202012Validator:
     resources = [(key, Resource.from_contents(doc)) for key, doc in schemas().items()]
     types = Draft202012Validator.TYPE_CHECKER.redefine_many(
         {"integer": _is_integer, "number": _is_number}
     )
     strict = extend(Draft202012Validator, type_checker=types)  # type: ignore[no-untyped-call]
     validator: Draft202012Validator = strict(
-        schemas()[f"fivegates:{kind}/v1"], registry=Registry().with_resources(resources)
+        schemas()[identity], registry=Registry().with_resources(resources)
     )
     return validator
 
@@ -65,7 +72,8 @@ def _validator(kind: str) -> Draft202012Validator:
 def check(data: Any, kind: str, name: str, error: type[EvidenceError]) -> None:
     """Raise one `error` that lists every violation of the schema in document `name`."""
     found = sorted(
-        _validator(kind).iter_errors(data), key=lambda e: list(map(str, e.path))
+        _validator(_version(kind, data)).iter_errors(data),
+        key=lambda e: list(map(str, e.path)),
     )
     problems = list(dict.fromkeys(text for item in found for text in _problems(item)))
     if problems:

@@ -4,9 +4,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from fivegates import v1
 from fivegates.arm import ROLES
 from fivegates.conclusion import excused
 from fivegates.evidence import Evidence, tools
+from fivegates.plan import rounds_of
 from fivegates.record import Verdict
 
 # A tool's own text may not forge a line, nor move the cursor of a terminal.
@@ -67,12 +69,18 @@ def _passed(evidence: Evidence, gate: str) -> str:
         ran = tools(evidence.backend.kind)
         return ", ".join(f"{tool} 0 errors" for tool in ran) + "; controls caught"
     if gate == "timing":
-        timing, policy = records["timing"].derived, evidence.claim.policy.timing
-        return (
-            f"{policy.sessions} sessions x {policy.rounds} rounds x 4 blocks x "
-            f"{policy.samples} samples; {timing['baseline_median_us']:.3f} us -> "
-            f"{timing['candidate_median_us']:.3f} us; speedup "
-            f"{timing['round_speedup_median']:.4g} "
-            f"[{timing['speedup_lower']:.4g}, {timing['speedup_upper']:.4g}]"
-        )
+        return v1.summary(evidence) if evidence.claim.version == 1 else _timed(evidence)
     return records[gate].verdict.message
+
+
+def _timed(evidence: Evidence) -> str:
+    timing = evidence.records["timing"].derived
+    return (
+        f"{evidence.sessions} sessions x {rounds_of(evidence.claim)} rounds, "
+        f"{timing['kind']}; "
+        f"{timing['baseline_median_us']:.3f} us -> "
+        f"{timing['candidate_median_us']:.3f} us; speedup "
+        f"{timing['speedup']['estimate']:.4g} [{timing['speedup']['lower']:.4g}, "
+        f"{timing['speedup']['upper']:.4g}] over {timing['unit']}, seen from "
+        f"{1 + timing['smallest_effect_ratio']:.5g}"
+    )

@@ -1,145 +1,133 @@
-"""Gate 3, decided: what the raw samples of sessions say.
+"""Gate 3, decided: what all sessions of a claim say together.
 
-Unit of inference: the round inside a session, the session across sessions. No sample is
-dropped.
+Sessions are the outer unit. Those that disagree are the finding: no mean hides them.
+Sessions added after the plan can confirm its outcome or unmake it, never make one.
 """
 
 import math
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import asdict
+from typing import Any
 
 import numpy as np
 
-from fivegates.claim import TimingPolicy
+from fivegates.errors import ArtifactError
+from fivegates.inference import Interval, mean_of, outcome
 from fivegates.record import Reason, Verdict
-from fivegates.session import MAIN_ROLES, NULL_ROLES, Comparison, Sample
 
-Outcome = Literal["faster", "slower", "equivalent", "inconclusive"]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Interval:
-    """A ratio and its confidence interval."""
-
-    estimate: float
-    lower: float
-    upper: float
-
-
-def block_medians(
-    samples: Sequence[Sample], comparison: Comparison
-) -> dict[tuple[int, int, str], float]:
-    """Median microseconds a launch, by (round, block, role)."""
-    blocks: dict[tuple[int, int, str], list[float]] = defaultdict(list)
-    for sample in samples:
-        if sample.comparison == comparison:
-            key = (sample.round, sample.block, sample.role)
-            blocks[key].append(sample.elapsed_us / sample.launches)
-    return {key: float(np.median(values)) for key, values in blocks.items()}
-
-
-def round_ratios(
-    samples: Sequence[Sample], comparison: Comparison, roles: tuple[str, str]
-) -> np.ndarray:
-    """Time of the first role over time of the second, a round: shape (rounds,).
-
-    Blocks of a role are averaged in the log, so that exchanging the roles inverts the
-    ratio exactly.
-    """
-    logs: dict[int, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for (number, _, role), median in block_medians(samples, comparison).items():
-        logs[number][role].append(math.log(median))
-    first, second = roles
-    return np.exp(
-        [np.mean(logs[n][first]) - np.mean(logs[n][second]) for n in sorted(logs)]
-    )
-
-
-def ratio_interval(ratios: np.ndarray, confidence: float) -> Interval:
-    """Geometric mean of paired ratios with Student's t interval over rounds."""
-    # A third of a second to import: most gates compute no interval.
-    from scipy import special
-
-    logs = np.log(ratios)
-    centre = float(logs.mean())
-    error = float(logs.std(ddof=1)) / math.sqrt(logs.size)
-    half = float(special.stdtrit(logs.size - 1, (1 + confidence) / 2)) * error
-    return Interval(
-        estimate=math.exp(centre),
-        lower=math.exp(centre - half),
-        upper=math.exp(centre + half),
-    )
-
-
-def outcome(interval: Interval, margin: float) -> Outcome:
-    """Where the whole interval lies against the margin of practical equivalence."""
-    if interval.lower > 1 + margin:
-        return "faster"
-    if interval.upper < 1 / (1 + margin):
-        return "slower"
-    if interval.lower > 1 / (1 + margin) and interval.upper < 1 + margin:
-        return "equivalent"
-    return "inconclusive"
-
-
-def derive_session(
-    samples: Sequence[Sample], policy: TimingPolicy, margin: float
-) -> dict[str, Any]:
-    """Statistics of one session. Times in microseconds a launch."""
-    ratios = round_ratios(samples, "main", MAIN_ROLES)
-    speedup = ratio_interval(ratios, policy.confidence)
-    null = ratio_interval(round_ratios(samples, "null", NULL_ROLES), policy.confidence)
-    return {
-        "baseline": _spread(samples, "main", "baseline"),
-        "candidate": _spread(samples, "main", "candidate"),
-        "baseline_floor": _spread(samples, "floor", "baseline"),
-        "candidate_floor": _spread(samples, "floor", "candidate"),
-        "round_speedups": ratios.tolist(),
-        "speedup": asdict(speedup),
-        "outcome": outcome(speedup, margin),
-        "null": asdict(null),
-        "null_outcome": outcome(null, margin),
-        "smallest_effect_ratio": math.sqrt(null.upper / null.lower) - 1,
-    }
-
-
-def _spread(
-    samples: Sequence[Sample], comparison: Comparison, role: str
-) -> dict[str, float]:
-    """Quantiles over samples, linear interpolation at q*(N - 1)."""
-    values = [
-        sample.elapsed_us / sample.launches
-        for sample in samples
-        if sample.comparison == comparison and sample.role == role
-    ]
-    p10, median, p90 = np.quantile(values, [0.1, 0.5, 0.9])
-    return {"median_us": float(median), "p10_us": float(p10), "p90_us": float(p90)}
+# From here on sessions have an interval of their own.
+SESSIONS_FOR_INTERVAL = 3
+METHODS = {
+    "sessions": "Student t over the log speedups of sessions, taken for normal: three "
+    "or four cannot show otherwise",
+    "rounds": "Student t over the log ratios of rounds in each session; lowest lower "
+    "and highest upper end over sessions",
+}
 
 
 def derive(
     sessions: Sequence[Mapping[str, Any]],
+    *,
+    planned: int,
+    margin: float,
+    confidence: float,
 ) -> dict[str, Any]:
-    """What all sessions say together: ranges over them, never their mean."""
+    """What sessions say: an interval, their range, and where variance comes from.
+
+    `sessions` are derived by `session.derive`, the `planned` first.
+    """
+    kinds = sorted({session["kind"] for session in sessions})
+    if len(kinds) > 1:
+        raise ArtifactError(
+            f"a ratio of {' to '.join(kinds)}, expected one kind in all sessions"
+        )
     speedups = [session["speedup"]["estimate"] for session in sessions]
-    rounds = [ratio for session in sessions for ratio in session["round_speedups"]]
-    outcomes = {session["outcome"] for session in sessions}
+    interval, unit = combined(sessions, confidence)
+    said = {_said(sessions[:planned], margin, confidence)}
+    said.add(_said(sessions, margin, confidence))
     return {
-        "sessions": [dict(session) for session in sessions],
+        "kind": kinds[0],
+        "sessions": len(sessions),
+        "unit": unit,
+        "method": METHODS[unit],
+        "speedup": asdict(interval),
+        "session_speedups": speedups,
+        "session_outcomes": [session["outcome"] for session in sessions],
         "baseline_median_us": _middle(sessions, "baseline"),
         "candidate_median_us": _middle(sessions, "candidate"),
         "baseline_floor_us": _middle(sessions, "baseline_floor"),
         "candidate_floor_us": _middle(sessions, "candidate_floor"),
-        "round_speedup_median": float(np.median(rounds)),
-        "speedup_lower": min(s["speedup"]["lower"] for s in sessions),
-        "speedup_upper": max(s["speedup"]["upper"] for s in sessions),
-        "session_speedup_min": min(speedups),
-        "session_speedup_max": max(speedups),
         "null_lower": min(s["null"]["lower"] for s in sessions),
         "null_upper": max(s["null"]["upper"] for s in sessions),
-        "smallest_effect_ratio": max(s["smallest_effect_ratio"] for s in sessions),
-        "outcome": outcomes.pop() if len(outcomes) == 1 else "inconclusive",
+        "smallest_effect_ratio": _smallest_effect(sessions, confidence),
+        "sm_clock_max_mhz": max(
+            (s["state"]["sm_clock_max_mhz"] or 0.0 for s in sessions), default=0.0
+        )
+        or None,
+        "components": components(sessions),
+        "outcome": said.pop() if len(said) == 1 else "inconclusive",
+    }
+
+
+def combined(
+    sessions: Sequence[Mapping[str, Any]], confidence: float
+) -> tuple[Interval, str]:
+    """The interval of all sessions, and its unit of resampling."""
+    logs = [math.log(session["speedup"]["estimate"]) for session in sessions]
+    if len(sessions) >= SESSIONS_FOR_INTERVAL:
+        return mean_of(logs).interval(confidence), "sessions"
+    return Interval(
+        estimate=math.exp(float(np.mean(logs))),
+        lower=min(session["speedup"]["lower"] for session in sessions),
+        upper=max(session["speedup"]["upper"] for session in sessions),
+    ), "rounds"
+
+
+def _smallest_effect(sessions: Sequence[Mapping[str, Any]], confidence: float) -> float:
+    """What the claim's interval would have told from 1 with power 0.9."""
+    if len(sessions) < SESSIONS_FOR_INTERVAL:
+        return max(float(s["smallest_effect_ratio"]) for s in sessions)
+    logs = [math.log(session["speedup"]["estimate"]) for session in sessions]
+    return mean_of(logs).detectable(confidence)
+
+
+def _said(
+    sessions: Sequence[Mapping[str, Any]], margin: float, confidence: float
+) -> str:
+    """The outcome on which every session and their interval agree."""
+    found = {session["outcome"] for session in sessions}
+    noise = max(Interval(**session["null"]).excursion for session in sessions)
+    found.add(outcome(combined(sessions, confidence)[0], margin, noise))
+    return found.pop() if len(found) == 1 else "inconclusive"
+
+
+def components(sessions: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
+    """Standard deviations of log speedups: samples, rounds, sessions.
+
+    `session_predicted_sd` is what the rounds inside sessions say of the spread between
+    them; `session_sd` is what sessions show beyond that. None with a single session.
+    """
+    parts = [session["components"] for session in sessions]
+
+    def pooled(values: Sequence[float]) -> float:
+        return math.sqrt(float(np.mean(np.square(values))))
+
+    predicted = pooled(
+        [
+            part["ratio_sd"] / math.sqrt(len(session["round_speedups"]))
+            for part, session in zip(parts, sessions, strict=True)
+        ]
+    )
+    logs = [math.log(session["speedup"]["estimate"]) for session in sessions]
+    seen = float(np.std(logs, ddof=1)) if len(sessions) > 1 else None
+    return {
+        "sample_sd": pooled([part["sample_sd"] for part in parts]),
+        "round_sd": pooled([part["round_sd"] for part in parts]),
+        "session_seen_sd": seen,
+        "session_predicted_sd": predicted,
+        "session_sd": (
+            None if seen is None else math.sqrt(max(0.0, seen**2 - predicted**2))
+        ),
     }
 
 
@@ -150,29 +138,23 @@ def _middle(sessions: Sequence[Mapping[str, Any]], key: str) -> float:
 
 def judge(derived: Mapping[str, Any], margin: float) -> Verdict:
     """Whether the sessions together decide."""
-    sessions = derived["sessions"]
-    for number, session in enumerate(sessions, start=1):
-        if session["null_outcome"] in ("faster", "slower"):
-            return Verdict.inconclusive(
-                Reason.NULL_DIFFERS,
-                f"session {number}: baseline against itself is "
-                f"{session['null_outcome']}",
-            )
-    found = [session["outcome"] for session in sessions]
+    found, speedups = derived["session_outcomes"], derived["session_speedups"]
     if len(set(found)) > 1:
         return Verdict.inconclusive(
             Reason.SESSIONS_DISAGREE,
-            f"sessions say {', '.join(found)}; speedup "
-            f"{derived['session_speedup_min']:.4g} to "
-            f"{derived['session_speedup_max']:.4g}",
+            f"sessions say {', '.join(found)}; speedup {min(speedups):.4g} to "
+            f"{max(speedups):.4g}",
         )
+    lower, upper = derived["speedup"]["lower"], derived["speedup"]["upper"]
     if derived["outcome"] == "inconclusive":
         return Verdict.inconclusive(
             Reason.INTERVAL_TOO_WIDE,
-            f"speedup [{derived['speedup_lower']:.4g}, {derived['speedup_upper']:.4g}] "
-            f"reaches both sides of the margin {margin:g}",
+            f"speedup [{lower:.4g}, {upper:.4g}] over {derived['unit']}, or over the "
+            f"planned ones alone, reaches past the margin {margin:g} or the noise of "
+            "the null comparison",
         )
     return Verdict.passed(
-        f"{derived['outcome']} in {len(found)} sessions, speedup "
-        f"[{derived['speedup_lower']:.4g}, {derived['speedup_upper']:.4g}]"
+        f"{derived['outcome']} in {len(found)} "
+        f"{'session' if len(found) == 1 else 'sessions'}, speedup "
+        f"[{lower:.4g}, {upper:.4g}]"
     )

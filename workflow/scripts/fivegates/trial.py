@@ -1,17 +1,18 @@
 """From the cases of a claim to the job that a process is given."""
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from fivegates.arm import Argument, Launch, Role
-from fivegates.claim import Claim, cases, elements, launch
+from fivegates.arm import ROLES, Argument, Launch, Role
+from fivegates.claim import VALUE_SETS, Claim, cases, elements, launch
 from fivegates.contract import DTYPES, Arrays, Case, Operation
 from fivegates.job import CaseJob, Job
 
 BINARY = "kernel"
 CONTROL_ELEMENTS = 250
 CONTROL_THREADS = 256
-TIMED_SEED = 7
 
 ValueSet = tuple[Arrays, Arrays]
 
@@ -97,12 +98,24 @@ def control_job(symbol: str, *, poison: bool) -> Job:
     return Job(binary=BINARY, entry=symbol, cases=(case,))
 
 
-def timed_values(claim: Claim, operation: Operation, slots: int) -> list[ValueSet]:
-    """Inputs and expected outputs to time with: one set more than there are slots."""
+def values_seed(claim_sha256: str, binaries: Mapping[str, str], session: int) -> int:
+    """Seed of the timed values; `binaries` are digests by role.
+
+    No source can hold the digest of what it is compiled to, so no author of a kernel
+    knows the values it will be timed on.
+    """
+    text = "/".join([claim_sha256, *(binaries[role] for role in ROLES), str(session)])
+    return int(hashlib.sha256(text.encode()).hexdigest()[:8], 16)
+
+
+def timed_values(claim: Claim, operation: Operation, seed: int) -> list[ValueSet]:
+    """Inputs and expected outputs to time with; many slots share few sets."""
     sizes = claim.workload.sizes
     generator = operation.cases(sizes)[0].generator
-    values = []
-    for seed in range(TIMED_SEED, TIMED_SEED + slots + 1):
-        inputs = operation.inputs(Case(generator=generator, seed=seed, sizes=sizes))
-        values.append((inputs, operation.oracle(inputs, sizes)))
-    return values
+
+    def drawn(number: int) -> ValueSet:
+        inputs = operation.inputs(Case(generator=generator, seed=number, sizes=sizes))
+        return inputs, operation.oracle(inputs, sizes)
+
+    with ThreadPoolExecutor() as pool:
+        return list(pool.map(drawn, range(seed, seed + VALUE_SETS)))

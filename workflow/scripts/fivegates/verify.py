@@ -4,6 +4,7 @@ Re-hashes every file, derives every derived value again from raw samples and log
 builds the receipt again from what it found. The store's code is never executed.
 """
 
+import csv
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -23,7 +24,15 @@ from fivegates.store import Store, canonical, parse, read_bytes, require_digest,
 
 CLOCK_SKEW = timedelta(hours=24)
 # What well-formed documents raise that no gate could have written together.
-MALFORMED = (ArithmeticError, LookupError, StopIteration, TypeError, ValueError)
+MALFORMED = (
+    ArithmeticError,
+    LookupError,
+    RecursionError,
+    StopIteration,
+    TypeError,
+    ValueError,
+    csv.Error,
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -169,8 +178,7 @@ def _record_problems(
 
 
 def _before(evidence: Evidence, name: str) -> tuple[str, ...]:
-    sessions = evidence.claim.policy.timing.sessions
-    return predecessors(name, evidence.backend.kind, sessions)
+    return predecessors(name, evidence.backend.kind, evidence.sessions)
 
 
 def _verdict_problems(

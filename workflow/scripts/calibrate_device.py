@@ -1,0 +1,147 @@
+"""Run null and planted experiments on this machine's device; write calibration.json.
+
+Receipts that are assembled afterwards on the same device cite it.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from fivegates import nvml
+from fivegates.calibration import (
+    CALIBRATION_SCHEMA,
+    EXPERIMENTS,
+    RoundRatio,
+    costs_csv,
+    derive,
+    described,
+    rounds_csv,
+    spoken,
+)
+from fivegates.claim import Policy, TimingPolicy
+from fivegates.device import identify
+from fivegates.errors import ArtifactError, ClaimError, ToolError
+from fivegates.gate import ROOT, guarded, now
+from fivegates.held_queue import HeldQueue
+from fivegates.rounding import rounded
+from fivegates.schema import check
+from fivegates.specimens import experiment, warm_session
+from fivegates.state import lock_commands
+from fivegates.store import Store, canonical, read_bytes
+
+MARGIN = 0.01
+# Two of either label have a spread.
+FEWEST = 4
+SWAP_TOLERANCE = 0.0002
+
+
+def parse_args(argv: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--results", type=Path, default=Path("results"))
+    parser.add_argument("--config", type=Path, default=Path("config/config.yaml"))
+    parser.add_argument("--experiments", type=count, default=40, help="of each kind")
+    names = [kind.name for kind in EXPERIMENTS]
+    parser.add_argument("--only", nargs="+", choices=names, default=names)
+    parser.add_argument("--output", type=Path, required=True, help="calibration.json")
+    return parser.parse_args(argv)
+
+
+def count(text: str) -> int:
+    if (number := int(text)) < FEWEST:
+        raise argparse.ArgumentTypeError(f"{number}, expected at least {FEWEST}")
+    return number
+
+
+def read_policy(path: Path) -> TimingPolicy:
+    """The policy of gate 3, by which experiments are made."""
+    document = yaml.safe_load(read_bytes(path))
+    check(document, "config", str(path), ClaimError)
+    return Policy.from_dict(document["policy"]).timing
+
+
+def main(argv: list[str] | None = None) -> int:
+    args = parse_args(argv)
+    policy = read_policy(args.config)
+    device, begin = identify(), now()
+    queue = HeldQueue(max(policy.samples, policy.single_samples))
+    rounds: list[RoundRatio] = []
+    costs: dict[tuple[str, int], float] = {}
+    kinds = [kind for kind in EXPERIMENTS if kind.name in args.only]
+    for kind in kinds:
+        sessions = {
+            swapped: warm_session(
+                kind, swapped=swapped, policy=policy, queue=queue, root=ROOT
+            )
+            for swapped in {kind.is_swapped(number) for number in (0, 1)}
+        }
+        for number in range(args.experiments):
+            start = time.monotonic()
+            session = sessions[kind.is_swapped(number)]
+            rounds += experiment(session, kind, number, policy)
+            costs[kind.name, number] = round(time.monotonic() - start, 4)
+        if not all(session.is_clean() for session in sessions.values()):
+            raise ArtifactError(f"{kind.name}: outputs were wrong, expected none")
+    derived = derive(rounds, costs, kinds, confidence=policy.confidence, margin=MARGIN)
+    require_labels_invert(derived)
+    document = {
+        "schema": CALIBRATION_SCHEMA,
+        "gpu_uuid": device.gpu_uuid,
+        "gpu_name": device.gpu_name,
+        "driver": device.driver,
+        "measured_at": begin,
+        "finished_at": now(),
+        "policy": asdict(policy),
+        "margin": MARGIN,
+        "experiments": described(kinds),
+        "derived": rounded(derived),
+    }
+    publish(Store(args.results), args.output, document, rounds, costs)
+    for found in document["derived"]:
+        print(spoken(found))
+    with nvml.device(device.gpu_uuid) as handles:
+        commands = lock_commands(
+            device.gpu_uuid, nvml.read_conditions(handles), "observed"
+        )
+    for purpose, lines in commands.items():
+        print(f"to {purpose} this device's clocks: {'; '.join(lines) or 'unknown'}")
+    return 0
+
+
+def require_labels_invert(derived: Sequence[dict[str, Any]]) -> None:
+    """ToolError where exchanged labels do not invert a ratio."""
+    for found in derived:
+        swap = found["label_swap"]
+        if swap and not (swap[1] > 1 - SWAP_TOLERANCE and swap[0] < 1 + SWAP_TOLERANCE):
+            raise ToolError(
+                f"{found['name']}: a ratio times that with exchanged labels is {swap}, "
+                "expected 1; the timing favours a label"
+            )
+
+
+def publish(
+    store: Store,
+    output: Path,
+    document: dict[str, Any],
+    rounds: Sequence[RoundRatio],
+    costs: dict[tuple[str, int], float],
+) -> None:
+    """Write the record last, its raw files before it."""
+    raw = {
+        "rounds.csv": rounds_csv(rounds).encode(),
+        "costs.csv": costs_csv(costs).encode(),
+    }
+    folder = output.with_suffix(".raw")
+    artifacts = [store.publish(folder / name, data) for name, data in raw.items()]
+    document["artifacts"] = [asdict(artifact) for artifact in artifacts]
+    check(document, "calibration", str(output), ArtifactError)
+    store.publish(output, canonical(document))
+
+
+if __name__ == "__main__":
+    sys.exit(guarded(main))

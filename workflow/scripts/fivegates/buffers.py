@@ -1,0 +1,170 @@
+"""Operands on the device for timed launches: where they lie, what they hold.
+
+All slots lie in one allocation. Their order and the first address are drawn anew for
+each round, and every pointer sees new values.
+"""
+
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import cupy
+import numpy as np
+from cupy.cuda import runtime
+
+from fivegates.claim import Tolerance
+from fivegates.contract import Arrays
+from fivegates.job import POISON_BYTE
+from fivegates.trial import ValueSet
+
+# What cudaMalloc grants, and so what a kernel may expect of a pointer.
+ALIGNMENT = 256
+SLACK_BYTES = 8 << 20
+CHECK_BLOCKS = 1024
+CHECK_THREADS = 256
+
+
+class Buffers:
+    """Operands of every slot, and sets of values to redraw them from.
+
+    There are more sets than slots, so every pointer sees new values in each round.
+    """
+
+    def __init__(self, sets: Sequence[ValueSet], slots: int, stream: Any) -> None:
+        """Upload (inputs, expected) sets and allocate the slots once."""
+        self._inputs = [_on_device(inputs) for inputs, _ in sets]
+        self._expected = [_on_device(expected) for _, expected in sets]
+        shapes = {name: a.shape for name, a in self._inputs[0].items()}
+        self.inputs = tuple(shapes)
+        shapes |= {name: a.shape for name, a in self._expected[0].items()}
+        self.outputs = tuple(self._expected[0])
+        self._shapes, self._count, self._stream = shapes, slots, stream
+        self._dtype = np.dtype(np.float32)
+        self._arena = cupy.cuda.alloc(self.bytes + SLACK_BYTES)
+        self.slots: list[Mapping[str, Any]] = []
+        self._round = 0
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of all slots, each operand padded to the alignment."""
+        sizes = (
+            self._dtype.itemsize * int(np.prod(shape, dtype=np.int64))
+            for shape in self._shapes.values()
+        )
+        return self._count * sum(-(-size // ALIGNMENT) * ALIGNMENT for size in sizes)
+
+    def place(self, number: int, seed: int) -> None:
+        """Draw where the operands of every slot lie, and give each another set."""
+        draw = random.Random(seed)  # noqa: S311 - a plan, no secret
+        places = [(slot, name) for slot in range(self._count) for name in self._shapes]
+        keys = [draw.random() for _ in places]
+        offset = int(draw.random() * (SLACK_BYTES // ALIGNMENT)) * ALIGNMENT
+        slots: list[dict[str, Any]] = [{} for _ in range(self._count)]
+        for _, (slot, name) in sorted(zip(keys, places, strict=True)):
+            array = cupy.ndarray(self._shapes[name], self._dtype, self._arena + offset)
+            slots[slot][name] = array
+            offset += -(-array.nbytes // ALIGNMENT) * ALIGNMENT
+        self.slots, self._round = list(slots), number
+        for slot in range(self._count):
+            self.fill(slot, self.set_of(slot))
+
+    def set_of(self, slot: int) -> int:
+        """The set of values that a slot holds in this round."""
+        return (slot + self._round) % len(self._inputs)
+
+    def fresh(self, slot: int, index: int) -> int:
+        """Another set of values for a slot, never the same for two indices in turn."""
+        count = len(self._inputs)
+        return (self.set_of(slot) + 1 + index % (count - 1)) % count
+
+    def pointers(self, slot: int) -> dict[str, int]:
+        """Device addresses of one slot's operands."""
+        return {name: array.data.ptr for name, array in self.slots[slot].items()}
+
+    def fill(self, slot: int, values: int) -> None:
+        """Queue the copy of a set of values into a slot's inputs."""
+        for name, array in self._inputs[values].items():
+            runtime.memcpyAsync(
+                self.slots[slot][name].data.ptr,
+                array.data.ptr,
+                array.nbytes,
+                runtime.memcpyDeviceToDevice,
+                self._stream.ptr,
+            )
+
+    def poison(self, slot: int) -> None:
+        """Queue the fill of a slot's outputs with 0xff bytes."""
+        for name in self.outputs:
+            array = self.slots[slot][name]
+            array.data.memset_async(POISON_BYTE, array.nbytes, self._stream)
+
+    def count_failures(
+        self, kernel: Any, tolerance: Tolerance, total: int, slot: int, values: int
+    ) -> None:
+        """Queue a check of a slot's outputs; wrong elements are added at `total`."""
+        for name, expected in self._expected[values].items():
+            kernel(
+                (CHECK_BLOCKS,),
+                (CHECK_THREADS,),
+                (
+                    np.uint64(self.slots[slot][name].data.ptr),
+                    np.uint64(expected.data.ptr),
+                    np.uint64(expected.size),
+                    np.float64(tolerance.atol),
+                    np.float64(tolerance.rtol),
+                    np.uint64(total),
+                ),
+                stream=self._stream,
+            )
+
+
+class Staging:
+    """Pinned host memory for the operands of every slot: what end-to-end transfers."""
+
+    def __init__(self, buffers: Buffers, stream: Any) -> None:
+        """Allocate as much on the host as the slots hold; needs placed buffers."""
+        self._buffers, self._stream = buffers, stream
+        self._host = [
+            {name: _pinned(array.nbytes) for name, array in operands.items()}
+            for operands in buffers.slots
+        ]
+
+    def take(self) -> None:
+        """Copy every slot's inputs to the host."""
+        for slot in range(len(self._host)):
+            self._move(slot, self._buffers.inputs, runtime.memcpyDeviceToHost)
+        self._stream.synchronize()
+
+    def upload(self, slot: int) -> None:
+        """Queue the transfer of a slot's inputs to the device."""
+        self._move(slot, self._buffers.inputs, runtime.memcpyHostToDevice)
+
+    def download(self, slot: int) -> None:
+        """Queue the transfer of a slot's outputs to the host."""
+        self._move(slot, self._buffers.outputs, runtime.memcpyDeviceToHost)
+
+    def poison(self, slot: int) -> None:
+        """Fill a slot's outputs on the host with 0xff bytes."""
+        for name in self._buffers.outputs:
+            self._host[slot][name][:] = POISON_BYTE
+
+    def put_back(self, slot: int) -> None:
+        """What arrived on the host goes back to the device, where it is checked."""
+        self._move(slot, self._buffers.outputs, runtime.memcpyHostToDevice)
+
+    def _move(self, slot: int, names: Sequence[str], kind: int) -> None:
+        for name in names:
+            device = self._buffers.slots[slot][name]
+            host = self._host[slot][name].ctypes.data
+            ends = (device.data.ptr, host)
+            target, source = ends if kind == runtime.memcpyHostToDevice else ends[::-1]
+            runtime.memcpyAsync(target, source, device.nbytes, kind, self._stream.ptr)
+
+
+def _pinned(size: int) -> np.ndarray:
+    memory = cupy.cuda.alloc_pinned_memory(size)
+    return np.frombuffer(memory, np.uint8, size)
+
+
+def _on_device(arrays: Arrays) -> dict[str, Any]:
+    return {name: cupy.asarray(array) for name, array in arrays.items()}
