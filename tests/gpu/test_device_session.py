@@ -30,7 +30,12 @@ pytestmark = pytest.mark.gpu
 ROOT = Path(__file__).parents[2]
 SCRIPTS = ROOT / "workflow/scripts"
 DIGEST = "0" * 64
-STATE = {"throttle_reasons": [], "compute_processes": 1, "sm_clock_max_mhz": 1980}
+STATE = {
+    "throttle_reasons": [],
+    "compute_processes": 1,
+    "sm_clock_max_mhz": 1980,
+    "readings_in_rounds": 9,
+}
 KINDS = [
     ("device", "buffer-rotated"),
     ("device", "same-buffer"),
@@ -84,7 +89,7 @@ def timed(freeze, document, policy, triad, queue):
             )
         session = Session(
             arms=arms,
-            values=timed_values(claim, triad, slots),
+            values=timed_values(claim, triad, 7),
             slots=slots,
             tolerance=claim.tolerance,
             policy=claim.policy.timing,

@@ -28,10 +28,11 @@ COST_COLUMNS = ("experiment", "number", "elapsed_s")
 SEEN_SHARE = 0.95
 
 
-# Turns of the counted loop, and multiply-adds after it.
+# Turns of seven multiply-adds, then turns of nine: one more of these instead of one of
+# those is two multiply-adds more.
 Work = tuple[int, int]
-TEN_US: Work = (680, 0)
-FIVE_US: Work = (318, 0)
+TEN_US: Work = (522, 1)
+FIVE_US: Work = (240, 1)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -63,9 +64,9 @@ NULLS: tuple[tuple[str, Comparison, tuple[Work, Work] | None], ...] = (
 # Single launches are noisy and quickly made.
 ROUNDS: Mapping[Unit, int] = {"graph": 8, "single": 16}
 PLANTED: tuple[tuple[str, int, float, tuple[Work, Work]], ...] = (
-    ("planted-0.09-percent-of-10us", 40, 0.0009, ((677, 16), TEN_US)),
-    ("planted-0.15-percent-of-10us", 24, 0.0015, ((681, 0), TEN_US)),
-    ("planted-0.9-percent-of-5us", 16, 0.009, ((321, 0), FIVE_US)),
+    ("planted-2-turns-of-10us", 40, 0.0008, ((520, 3), TEN_US)),
+    ("planted-4-turns-of-10us", 24, 0.0016, ((518, 5), TEN_US)),
+    ("planted-11-turns-of-5us", 16, 0.009, ((229, 12), FIVE_US)),
 )
 EXPERIMENTS = tuple(
     Experiment(

@@ -59,26 +59,27 @@ extern "C" __global__ void sweep(const uint4* data, size_t n, unsigned* sink) {
     }
 }
 
-__device__ float added(float value) { return fmaf(value, 0.999f, 0.5f); }
+template <unsigned times>
+__device__ float turned(float value) {
+#pragma unroll
+    for (unsigned k = 0; k < times; ++k) {
+        value = fmaf(value, 0.999f, 0.5f);
+    }
+    return value;
+}
 
-// Copies x to y after counted dependent work: `steps` turns of a loop, then `extra` (at
-// most 31) multiply-adds of some four cycles each. zero is 0, which the compiler does
-// not know.
-extern "C" __global__ void counted(const float* x, float* y, unsigned steps,
-                                   unsigned extra, float zero) {
+// Copies x to y after counted dependent work: `shorter` turns of seven multiply-adds, then
+// `longer` turns of nine. zero is 0, which the compiler does not know.
+extern "C" __global__ void counted(const float* x, float* y, unsigned shorter,
+                                   unsigned longer, float zero) {
     float value = float(threadIdx.x);
 #pragma unroll 1
-    for (unsigned k = 0; k < steps; ++k) {
-        value = added(added(added(value)));
+    for (unsigned k = 0; k < shorter; ++k) {
+        value = turned<7>(value);
     }
-#pragma unroll
-    for (unsigned bit = 0; bit < 5; ++bit) {
-        if (extra & (1u << bit)) {
-#pragma unroll
-            for (unsigned k = 0; k < (1u << bit); ++k) {
-                value = added(value);
-            }
-        }
+#pragma unroll 1
+    for (unsigned k = 0; k < longer; ++k) {
+        value = turned<9>(value);
     }
     y[threadIdx.x] = fmaf(value, zero, x[threadIdx.x]);
 }
