@@ -111,7 +111,8 @@ def medians(folder: Path, regime: str, replays: int) -> dict[str, Any]:
     from fivegates.rounds import Timings, compared, spread
 
     session = workload(folder, regime)
-    rounds = draw(regime, ("main", "floor", "single"), rounds=24, batches=4, singles=5)
+    chosen = ("main", "floor", "single")
+    rounds = draw(regime, chosen, rounds=24, batches=4, singles=5, every={})
     session.run(rounds)
     timings = Timings(
         kind=session.kind,

@@ -28,9 +28,8 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def calibration() -> str:
     """Null experiments of the long run, planted ones of the run beside the receipt."""
     rows = []
-    for found in (*results("null")["derived"], *results("planted")["derived"]):
-        if found["planted"] and found["label_swap"] is None:
-            continue
+    planted_kinds = [k for k in results("planted")["derived"] if k["planted"]]
+    for found in (*results("null")["derived"], *planted_kinds):
         told = found["right_side"] if found["planted"] else found["excluding_one"]
         rows.append(
             [
@@ -69,7 +68,7 @@ def planted() -> str:
                 f"{said['ratio']:.5f}",
                 f"{by_name[name]['ratio']:.5f}",
             ]
-            for name, said in results("agreement")["planted"].items()
+            for name, said in results("planted_cupti")["planted"].items()
         ],
     )
 
@@ -140,7 +139,27 @@ def peers() -> str:
     )
 
 
+def coverage() -> str:
+    """Percent, by unit and law; laws in the order of the file."""
+    cells = results("coverage")["coverage"]
+    numbers = sorted({cell["number"] for cell in cells})
+    rows = [
+        [
+            *place,
+            *(
+                f"{100 * cell['share']:.1f}"
+                for number in numbers
+                for cell in cells
+                if (cell["unit"], cell["law"], cell["number"]) == (*place, number)
+            ),
+        ]
+        for place in dict.fromkeys((cell["unit"], cell["law"]) for cell in cells)
+    ]
+    return table(("unit", "law", *map(str, numbers)), rows)
+
+
 TABLES = {
+    "coverage": coverage,
     "calibration": calibration,
     "planted": planted,
     "agreement": agreement,

@@ -17,6 +17,7 @@ from fivegates.record import Reason
 from fivegates.reference import compare
 from fivegates.store import canonical
 from simulated import (
+    DENSE,
     GPU_UUID,
     Laws,
     Simulation,
@@ -36,7 +37,7 @@ QUIET = {"sample_sd": 1e-5, "round_sd": 1e-5}
 @pytest.fixture
 def claim(freeze, document, policy):
     """The triad's, with few rounds."""
-    policy["timing"]["rounds"] = 16
+    policy["timing"] |= {"rounds": 16, "graph_us": 200.0, "every": DENSE}
     return freeze(document)
 
 

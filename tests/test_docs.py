@@ -10,7 +10,7 @@ from conftest import ROOT
 from fivegates.record import Reason
 from fivegates.schema import schemas
 from fivegates.store import sha256
-from trees import RECEIPTS, V1_SUPPORTED
+from trees import RECEIPTS, V2_SUPPORTED
 
 README = (ROOT / "README.md").read_text()
 
@@ -20,7 +20,7 @@ def blocks(text):
 
 
 def test_readme_shows_the_block_of_the_committed_receipt():
-    data = (RECEIPTS / V1_SUPPORTED / "receipt.json").read_bytes()
+    data = (RECEIPTS / V2_SUPPORTED / "receipt.json").read_bytes()
     shown = [*json.loads(data)["summary"], f"receipt    sha256:{sha256(data)}"]
     lines = blocks(README)[0].splitlines()
     assert lines[:-1] == shown[:-1]

@@ -3,10 +3,13 @@
 import json
 import re
 import shutil
+from dataclasses import asdict
 
 import pytest
 
+from fivegates.cli import main
 from fivegates.errors import EvidenceError
+from fivegates.store import Store, canonical
 from trees import (
     EXIT_STATUS,
     SUPPORTED,
@@ -19,6 +22,8 @@ from trees import (
     copied,
     forge,
     forge_all,
+    mend,
+    moved,
     verified,
     views,
 )
@@ -111,9 +116,30 @@ def slower_sample(data):
     return cell(row, 6, repr(1.1 * time))(data)
 
 
+def unread_clock(data):
+    """The SM clock of the first block of an arm was not read."""
+    lines = data.decode().splitlines()
+    return cell(next(n for n, x in enumerate(lines) if x.startswith("main,")), 6, "")(
+        data
+    )
+
+
+def without_rows(data, prefix):
+    lines = data.splitlines(keepends=True)
+    assert any(line.startswith(prefix) for line in lines)
+    return b"".join(line for line in lines if not line.startswith(prefix))
+
+
+def facts_of(session):
+    path = views(V2_SUPPORTED) / f"timing/{session}.json"
+    return json.loads(path.read_text())["result"]["measured"]["facts"]
+
+
 FACTS = ("result", "measured", "facts")
 STATISTICS = ("result", "derived", "statistics")
 S2 = "timing/s02.raw"
+
+LEFT_OUT = "rounds.csv: experiments are left out or out of order, expected all that "
 
 # Of both versions: what is changed, how, and what is said of it.
 FORGED = {
@@ -436,6 +462,75 @@ FORGED_IN = {
             edit(*FACTS, "plan_sha256", value="0" * 64),
             "timing/s02: measured by another plan than plan.json",
         ),
+        "values of another seed": (
+            "timing/s02.json",
+            edit(*FACTS, "values_seed", value=1),
+            "timing/s02: values_seed is 1, expected ",
+        ),
+        "values of another session": (
+            "timing/s02.json",
+            edit(*FACTS, "values_seed", value=facts_of("s01")["values_seed"]),
+            f"timing/s02: values_seed is {facts_of('s01')['values_seed']}, expected "
+            f"{facts_of('s02')['values_seed']}",
+        ),
+        "fewer launches": (
+            "timing/s02.json",
+            edit(*FACTS, "launches_per_graph", value=1),
+            "timing/s02: launches_per_graph is 1, expected "
+            f"{facts_of('s02')['launches_per_graph']}",
+        ),
+        "block shorter than its samples": (
+            f"{S2}/blocks.csv",
+            lambda d: cell(1, 5, d.decode().splitlines()[1].split(",")[4])(d),
+            " lasts 0.000000 s, expected at least the ",
+        ),
+        "session shorter than its blocks": (
+            "timing/s02.json",
+            lambda d: edit(
+                "run", "finished_at", value=moved(d["run"]["started_at"], 0.1)
+            )(d),
+            " s, expected within the 0.100 s of the session",
+        ),
+        "samples advised": (
+            "timing/s02.json",
+            edit(*STATISTICS, "components", "advised_samples", value=999),
+            "timing/s02.json: result.derived.statistics.components.advised_samples is "
+            "999, expected ",
+        ),
+        **{
+            f"how surely {field} costs": (
+                "timing/s02.json",
+                edit(*STATISTICS, field, "surely_above", value=0.5),
+                f"timing/s02.json: result.derived.statistics.{field}.surely_above is "
+                "0.5, expected ",
+            )
+            for field in ("repeat", "poisoned")
+        },
+        "gap in the state": (
+            "timing/s02.json",
+            edit(*STATISTICS, "state", "longest_gap_s", value=0.0),
+            "timing/s02.json: result.derived.statistics.state.longest_gap_s is 0.0, ",
+        ),
+        "one clock not read": (
+            f"{S2}/blocks.csv",
+            unread_clock,
+            "timing/s02.json: verdict is pass (passed): ",
+        ),
+        "state before the rounds only": (
+            f"{S2}/state.csv",
+            every_cell(0, "0.1"),
+            "expected inconclusive (state-unknown): nobody read the device's state",
+        ),
+        "cell too long for a reader": (
+            f"{S2}/state.csv",
+            cell(1, 8, "x" * 200_000),
+            "timing/s02.json: nothing can be derived from it: Error('field larger ",
+        ),
+        "plan without a bottom": (
+            f"{S2}/plan.json",
+            lambda _: b"[" * 200_000,
+            "timing/s02.json: nothing can be derived from it: RecursionError(",
+        ),
         "state dropped": (
             f"{S2}/state.csv",
             cut,
@@ -481,6 +576,46 @@ FORGED_IN = {
             "calibration.raw/rounds.csv",
             cell(1, 5, "1.5"),
             "calibration.json: derived[0].",
+        ),
+        "round of a calibration left out": (
+            "calibration.raw/rounds.csv",
+            cut,
+            LEFT_OUT,
+        ),
+        "rounds of a calibration shuffled": (
+            "calibration.raw/rounds.csv",
+            reversed_rows,
+            LEFT_OUT,
+        ),
+        "experiment of a calibration left out": (
+            "calibration.raw/rounds.csv",
+            lambda d: without_rows(d, b"triad-self-graph,3,"),
+            LEFT_OUT,
+        ),
+        "experiment that costs nothing": (
+            "calibration.raw/costs.csv",
+            lambda d: without_rows(d, b"triad-self-graph,3,"),
+            LEFT_OUT,
+        ),
+        "kind of experiments left out": (
+            "calibration.json",
+            lambda d: {**d, **{k: d[k][1:] for k in ("experiments", "derived")}},
+            LEFT_OUT,
+        ),
+        "labels not exchanged": (
+            "calibration.raw/rounds.csv",
+            every_cell(2, "0"),
+            LEFT_OUT,
+        ),
+        "calibration finished after the receipt": (
+            "calibration.json",
+            edit("finished_at", value="2099-01-01T00:00:00.000Z"),
+            " to 2099-01-01T00:00:00.000Z, expected before the receipt of 20",
+        ),
+        "calibration finished before it began": (
+            "calibration.json",
+            edit("finished_at", value="2020-01-01T00:00:00.000Z"),
+            " to 2020-01-01T00:00:00.000Z, expected before the receipt of 20",
         ),
         "round that is none": (
             "calibration.raw/rounds.csv",
@@ -550,6 +685,66 @@ def test_forging_nothing_leaves_a_valid_tree(name, tmp_path):
     tree = copied(name, tmp_path)
     forge(tree, "timing.json", lambda d: d)
     assert verified(tree).exit_status == EXIT_STATUS[name]
+
+
+def without_experiments(tree, files, drop):
+    """Forge a calibration whose CSV files lack the rows that begin so."""
+    forge_all(
+        tree,
+        {f"calibration.raw/{f}": lambda d: without_rows(d, drop) for f in files},
+    )
+
+
+def test_experiment_left_out_of_all_files_is_missed_by_its_number(tmp_path):
+    """Others are counted up to the last: a hole is no experiment that was not made."""
+    tree = copied(V2_SUPPORTED, tmp_path)
+    with pytest.raises(EvidenceError) as error:
+        without_experiments(tree, ("rounds.csv", "costs.csv"), b"triad-self-graph,3,")
+    assert str(error.value).startswith(LEFT_OUT)
+
+
+@pytest.mark.parametrize(
+    ("file", "data", "message"),
+    [
+        ("calibration.raw/rounds.csv", b"x" * 200_000, "Error('field larger than "),
+        ("calibration.json", b"[" * 200_000, "RecursionError("),
+    ],
+    ids=["CSV", "JSON"],
+)
+def test_calibration_that_no_reader_takes_is_one_clear_error(
+    tmp_path, capsys, file, data, message
+):
+    """Of these a forger cannot build a receipt: it is the old one that names them."""
+    tree = copied(V2_SUPPORTED, tmp_path)
+    changes = {"calibration.json": lambda d: d}
+    if file.endswith(".csv"):
+        changes[file] = lambda _: data
+    mend(tree, claim_of(V2_SUPPORTED), changes)
+    if file.endswith(".json"):
+        Store(tree).publish(tree / file, data)
+    relisted(tree)
+    assert main(["verify", str(tree / "receipt.json")]) == 2
+    error = capsys.readouterr().err
+    assert "nothing can be derived from the evidence: " in error
+    assert message in error
+    assert error.endswith("receipt    invalid\n")
+
+
+def relisted(tree):
+    """Name in the receipt what now lies there, and build nothing anew."""
+    receipt = json.loads((tree / "receipt.json").read_text())
+    store = Store(tree)
+    receipt["evidence"] = [
+        asdict(store.publish(tree / item["name"], (tree / item["name"]).read_bytes()))
+        | {"media_type": item["media_type"]}
+        if (tree / item["name"]).is_file()
+        else item
+        for item in receipt["evidence"]
+    ]
+    data = canonical(receipt)
+    for path in (tree / "receipt.json", tree / receipt["name"] / "receipt.json"):
+        path.unlink()
+        path.write_bytes(data)
 
 
 def test_calibration_without_its_raw_files_is_none(tmp_path):

@@ -1,8 +1,8 @@
 """NVML by UUID: a fake of it stands where a device would."""
 
+import csv
 import importlib.util
 import json
-import math
 import os
 import sys
 import threading
@@ -273,7 +273,9 @@ def sampled(folder, monkeypatch, stdin):
     assert sample_state.main([*arguments, *interval]) == 0
     conditions = json.loads((folder / "conditions.json").read_text())
     text = (folder / "state.csv").read_text()
-    return state.derive(text, conditions, (0.0, math.inf), "state.csv"), conditions
+    times = [float(row["elapsed_s"]) for row in csv.DictReader(text.splitlines())]
+    span_s = (times[0], times[-1])
+    return state.derive(text, conditions, span_s, "state.csv"), conditions
 
 
 def test_sampler_ends_when_its_standard_input_does(fake, tmp_path, monkeypatch):

@@ -96,6 +96,21 @@ def test_claim_without_a_receipt_is_one_error_and_nothing_runs(calls, capsys):
     assert calls() == []
 
 
+@pytest.mark.parametrize("claim", [".", "", "a/b", "triad-vec4/", "/"], ids=repr)
+def test_name_that_is_no_claim_is_one_error_and_nothing_runs(
+    calls, tmp_path, capsys, claim
+):
+    """`.` is the folder of all claims, where a copy of a receipt may lie."""
+    judged(tmp_path, 3)
+    results = tmp_path / "results"
+    shutil.copy(results / "triad-vec4/receipt.json", results)
+    assert main(["sessions", "add", claim]) == 2
+    assert capsys.readouterr().err == (
+        f"{claim!r}: no claim, expected the name of one\n"
+    )
+    assert calls() == []
+
+
 def test_preflight_has_no_session_to_add_to(calls, tmp_path, capsys):
     judged(tmp_path, 3, backend="host")
     assert main(["sessions", "add", "triad-vec4"]) == 2

@@ -139,6 +139,14 @@ def test_failure_of_what_runs_beside_is_one_error(tmp_path, program, words):
     assert str(error.value) == f"{sampler}: {words}, expected it to end well"
 
 
+def test_program_that_is_not_there_to_run_beside_is_one_error():
+    with pytest.raises(ToolError) as error, beside(["/none/such", "sampler.py"]):
+        pytest.fail("the body ran")
+    assert str(error.value) == (
+        "/none/such: No such file or directory, expected an executable"
+    )
+
+
 def test_what_runs_beside_is_killed_with_a_body_that_raises(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     pids = []
@@ -158,8 +166,11 @@ def test_what_does_not_end_beside_is_killed_with_its_children(tmp_path, monkeypa
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(process, "END_TIMEOUT_S", 0.2)
     command = ["sh", "-c", "echo $$ > pid; sleep 60 & echo $! > child; wait"]
-    with pytest.raises((ToolError, subprocess.TimeoutExpired)), beside(command):
+    with pytest.raises(ToolError) as error, beside(command):
         pid = started(tmp_path)
+    assert str(error.value) == (
+        "-c: runs on, expected it to end with its standard input"
+    )
     assert not is_running(pid)
     child = int((tmp_path / "child").read_text())
     for _ in range(100):

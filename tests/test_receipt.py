@@ -5,6 +5,7 @@ from datetime import datetime
 import pytest
 
 from fivegates import v1
+from fivegates.archive import load_evidence
 from fivegates.conclusion import conclude, receipt_status
 from fivegates.errors import ArtifactError
 from fivegates.evidence import record_names
@@ -14,6 +15,7 @@ from fivegates.receipt import (
 )
 from fivegates.record import Reason, Verdict
 from fivegates.schema import check
+from fivegates.store import Store
 from trees import (
     RECEIPTS,
     SUPPORTED,
@@ -359,6 +361,24 @@ def test_session_whose_state_was_not_seen_confirms_nothing(added, name, fields):
     """corpus D20: in any session, also in one that was added."""
     evidence = stated(evidence_of(added), name, **fields)
     assert receipt_status(evidence) == "provisional"
+
+
+def test_claims_of_version_1_know_their_planned_sessions_only():
+    """What else lies beside those is no evidence of theirs."""
+    tree = RECEIPTS / V1_SUPPORTED
+    digests = {
+        item["name"]: item["sha256"] for item in receipt(V1_SUPPORTED)["evidence"]
+    }
+    folder = "triad-vec4/timing"
+    more = {**digests, f"{folder}/s04.json": digests[f"{folder}/s03.json"]}
+    found = load_evidence(Store(tree), "triad-vec4", more)
+    assert found.sessions == found.claim.policy.timing.sessions == 3
+    assert found == evidence_of(tree)
+
+
+def test_sessions_of_version_2_are_all_that_the_evidence_names(second, added):
+    assert second.sessions == second.claim.policy.timing.sessions == 3
+    assert evidence_of(added).sessions == 4
 
 
 def test_claims_of_version_1_ask_no_state_to_confirm():

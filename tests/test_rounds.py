@@ -9,7 +9,7 @@ from fivegates.claim import Kind
 from fivegates.inference import midmean
 from fivegates.plan import ROLES_OF, Block, Sample, poisoned_samples
 from fivegates.rounds import Timings, compared, locations, spread
-from simulated import Laws, Simulation
+from simulated import DENSE, Laws, Simulation
 
 ROTATED = Kind(boundary="device", cache_regime="buffer-rotated")
 
@@ -17,7 +17,7 @@ ROTATED = Kind(boundary="device", cache_regime="buffer-rotated")
 @pytest.fixture
 def claim(freeze, document, policy):
     """The triad's, with few rounds."""
-    policy["timing"]["rounds"] = 16
+    policy["timing"] |= {"rounds": 16, "graph_us": 200.0, "every": DENSE}
     return freeze(document)
 
 

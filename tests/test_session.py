@@ -5,6 +5,7 @@ import math
 import pytest
 
 from simulated import (
+    DENSE,
     Laws,
     Simulation,
     bimodal,
@@ -19,7 +20,7 @@ QUIET = {"sample_sd": 1e-7, "round_sd": 1e-7}
 @pytest.fixture
 def claim(freeze, document, policy):
     """The triad's, with few rounds."""
-    policy["timing"]["rounds"] = 16
+    policy["timing"] |= {"rounds": 16, "graph_us": 200.0, "every": DENSE}
     return freeze(document)
 
 
@@ -48,7 +49,7 @@ def test_known_ratio_is_found(good):
     assert (said["kind"], said["warm"]) == ("device/buffer-rotated", True)
     assert (verdict.status, verdict.message) == (
         "pass",
-        "1728 outputs checked after timing, none wrong",
+        "1920 outputs checked after timing, none wrong",
     )
 
 
@@ -96,7 +97,8 @@ def test_outliers_are_counted_and_do_not_move_the_ratio(
     freeze, document, policy, samples
 ):
     """The first sample of every block of one round took e times as long."""
-    policy["timing"] |= {"rounds": 16, "samples": samples}
+    policy["timing"] |= {"rounds": 16, "graph_us": 200.0, "every": DENSE}
+    policy["timing"]["samples"] = samples
     plain, spoiled = (
         statistics(freeze(document), Laws(first=size)) for size in (0.0, 1.0)
     )
@@ -118,7 +120,7 @@ def now_and_then(source):
 def test_broken_law_of_the_rounds_is_in_the_record(claim, effect, law):
     laws = Laws(round_sd=0.004, sample_sd=1e-5, effect=effect)
     found = [statistics(claim, laws, seed=seed)["broken_laws"] for seed in range(8)]
-    assert sum(law in names for names in found) >= 6
+    assert sum(law in names for names in found) >= 5
 
 
 def test_ratio_is_told_in_cycles_where_clocks_were_read(claim):

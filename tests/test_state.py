@@ -18,7 +18,7 @@ from fivegates.state import (
     lock_commands,
     other_processes,
     slowed,
-    speedup_costs,
+    unlocked_cost_ratio,
 )
 from trees import (
     V2_SUPPORTED,
@@ -271,7 +271,7 @@ def test_clocks_are_locked_when_every_reading_says_so():
     [(1.02, None, None), (1.02, 1.0, None), (1.02, 1.02, 0.0), (1.02**3, 1.02, 2.0)],
 )
 def test_cost_of_unlocked_clocks_is_a_ratio_of_widths(width, cycles, cost):
-    assert speedup_costs(width, cycles) == (
+    assert unlocked_cost_ratio(width, cycles) == (
         cost if cost is None else pytest.approx(cost)
     )
 
@@ -282,7 +282,63 @@ def column_of(data, column, cell):
     return text(*({**row, column: cell} for row in rows)).encode()
 
 
-@pytest.mark.parametrize("cell", ["[N/A]", "ERR!", "16380\n5"], ids=repr)
+def test_device_that_counts_not_even_the_session_itself_counts_nobody():
+    found = state({"compute_processes": "0"}, {"compute_processes": "0"})
+    assert found["missing"] == ["compute_processes"]
+    assert found["compute_processes"] == 0
+    assert not is_complete(found)
+    assert is_complete(state({"compute_processes": "0"}, {}))
+
+
+def without_readings(data, column):
+    """state.csv as it would be, had its last reading been before the rounds."""
+    rows = csv.DictReader(io.StringIO(data.decode()))
+    return text(next(rows)).encode()
+
+
+def clock_not_read(data, comparison):
+    """blocks.csv without the SM clock of the first block of a comparison."""
+    lines = data.decode().splitlines()
+    row = next(n for n, line in enumerate(lines) if line.startswith(f"{comparison},"))
+    lines[row] = f"{lines[row].rpartition(',')[0]},"
+    return ("\n".join(lines) + "\n").encode()
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "column", "message"),
+    [
+        (
+            "state.csv",
+            without_readings,
+            None,
+            "nobody read the device's state during the rounds",
+        ),
+        (
+            "blocks.csv",
+            clock_not_read,
+            "main",
+            "the SM clock was not read in every block",
+        ),
+    ],
+    ids=["no reading in the rounds", "a block without its clock"],
+)
+def test_session_that_nobody_looked_at_decides_nothing(
+    tmp_path, file, change, column, message
+):
+    tree = copied(V2_SUPPORTED, tmp_path)
+    raw = f"timing/s02.raw/{file}"
+    mend(tree, claim_of(V2_SUPPORTED), {raw: lambda data: change(data, column)})
+    honest(tree, "timing/s02", "timing", "roofline")
+    verification = verified(tree)
+    assert (verification.problems, verification.exit_status) == ((), 1)
+    verdict = verification.receipt["verdict"]
+    assert (verdict["status"], verdict["reason"]) == ("inconclusive", "state-unknown")
+    assert verdict["message"] == f"timing/s02: {message}"
+    gates = {gate["name"]: gate["reason"] for gate in verification.receipt["gates"]}
+    assert gates["timing"] == "predecessor-failed"
+
+
+@pytest.mark.parametrize("cell", ["[N/A]", "ERR!", "16380\n5", "0"], ids=repr)
 @pytest.mark.parametrize("column", REQUIRED[:2])
 def test_claim_whose_state_was_not_seen_stays_provisional(tmp_path, column, cell):
     """corpus D20: what was measured stands; it confirms nothing."""

@@ -43,7 +43,7 @@ def one():
                 ("candidate_floor", 1.1),
             )
         },
-        "null": {"lower": 0.999, "upper": 1.001},
+        "null": {"estimate": 1.0, "lower": 0.999, "upper": 1.001},
         "smallest_effect_ratio": 0.002,
         "state": {"sm_clock_max_mhz": 1980.0},
         "components": {"sample_sd": 0.003, "round_sd": 0.004, "ratio_sd": 0.005},
@@ -95,7 +95,7 @@ def together(sessions, planned=None):
             [("faster", 1.145)],
             "pass",
             Reason.PASSED,
-            "faster in 1 sessions, speedup [1.143, 1.147]",
+            "faster in 1 session, speedup [1.143, 1.147]",
         ),
         (
             [("faster", 1.145), ("faster", 1.148)],
@@ -119,22 +119,22 @@ def together(sessions, planned=None):
             [("faster", 1.02), ("faster", 1.2), ("faster", 1.1)],
             "inconclusive",
             Reason.INTERVAL_TOO_WIDE,
-            "speedup [0.9022, 1.351] over sessions reaches past the margin 0.01 or the "
-            "noise of the null comparison",
+            "speedup [0.9022, 1.351] over sessions, or over the planned ones alone, "
+            "reaches past the margin 0.01 or the noise of the null comparison",
         ),
         (
             [("inconclusive", 1.0101)] * 2,
             "inconclusive",
             Reason.INTERVAL_TOO_WIDE,
-            "speedup [1.008, 1.012] over rounds reaches past the margin 0.01 or the "
-            "noise of the null comparison",
+            "speedup [1.008, 1.012] over rounds, or over the planned ones alone, "
+            "reaches past the margin 0.01 or the noise of the null comparison",
         ),
         (
             [("inconclusive", 1.02)] * 3,
             "inconclusive",
             Reason.INTERVAL_TOO_WIDE,
-            "speedup [1.02, 1.02] over sessions reaches past the margin 0.01 or the "
-            "noise of the null comparison",
+            "speedup [1.02, 1.02] over sessions, or over the planned ones alone, "
+            "reaches past the margin 0.01 or the noise of the null comparison",
         ),
     ],
 )
@@ -158,7 +158,7 @@ def test_extremes_over_sessions_are_kept(one):
         one,
         "faster",
         1.2,
-        null={"lower": 0.99, "upper": 1.0005},
+        null={"estimate": 1.0, "lower": 0.99, "upper": 1.0005},
         smallest_effect_ratio=0.009,
         state={"sm_clock_max_mhz": None},
         baseline={"median_us": 7.0},

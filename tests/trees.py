@@ -233,8 +233,8 @@ def add_session(
 ) -> str:
     """Time one more session, `after_s` behind the last; its name.
 
-    Its times are those of the first session, in the places of its own plan, multiplied
-    by the `scale` of an arm.
+    Its blocks are those of the first session, in the places of its own plan, their
+    times multiplied by the `scale` of an arm.
     """
     claim = json.loads((tree / "receipt.json").read_text())["name"]
     number = sessions(tree, claim) + 1
@@ -247,6 +247,7 @@ def add_session(
         item.name.rpartition("/")[2]: store.load(item).decode()
         for item in record.artifacts
     }
+    first_blocks = raw["blocks.csv"]
     raw |= _replanned(raw, evidence, record, number, scale or {})
     artifacts = tuple(
         store.publish(folder / name, text.encode()) for name, text in raw.items()
@@ -258,11 +259,12 @@ def add_session(
         "plan_sha256": by_name["plan.json"],
         "values_seed": values_seed(record.claim, measured["binaries"], number),
     }
-    before = evidence.records[f"timing/{last}"].run
+    started_at = moved(evidence.records[f"timing/{last}"].run.started_at, after_s)
+    # As long as the session whose blocks it has, and what they take longer.
+    longer_s = _end_s(raw["blocks.csv"]) - _end_s(first_blocks)
+    lasts_s = record.run.duration_s + max(0.0, longer_s)
     run = replace(
-        record.run,
-        started_at=moved(before.started_at, after_s),
-        finished_at=moved(before.finished_at, after_s),
+        record.run, started_at=started_at, finished_at=moved(started_at, lasts_s)
     )
     new = replace(
         record,
@@ -271,7 +273,7 @@ def add_session(
         result={**dict(record.result or {}), "measured": measured},
     )
     store.publish(tree / claim / f"{added}.json", canonical(new.to_dict()))
-    _wait_for(tree, claim, added, after_s)
+    _wait_for(tree, claim, added, after_s + lasts_s)
     honest(tree, added, "timing", "roofline")
     return added
 
@@ -303,32 +305,44 @@ def _replanned(
     number: int,
     scale: Mapping[str, float],
 ) -> dict[str, str]:
-    """Times of one session in the places that the plan of another has for them."""
+    """Blocks of one session in the places that the plan of another has for them."""
     claim, batch = evidence.claim, record.measured["facts"]["launches_per_graph"]
     times = defaultdict(list)
     for row in _rows(raw["samples.csv"]):
-        times[row["comparison"], row["round"], row["role"]].append(
+        times[row["comparison"], row["round"], row["block"]].append(
             float(row["elapsed_us"])
         )
     spans = _rows(raw["blocks.csv"])
+    made = defaultdict(list)
+    for span in spans:
+        made[span["comparison"], span["round"], span["role"]].append(span)
     samples, blocks = [], []
+    end = before = 0.0
     for span, block in zip(
         spans, expected_blocks(plan(claim, record.claim, number)), strict=True
     ):
         name, round_number, place, role, count = block
-        blocks.append(
-            [*block[:4], span["begin_s"], span["end_s"], span["sm_clock_mhz"]]
-        )
-        for sample in range(count):
-            time = times[name, str(round_number), role].pop(0)
-            time = round(time * scale.get(role, 1.0), 3)
-            launches = launches_of(name, batch)
-            samples.append([name, round_number, place, role, sample, launches, time])
+        own = made[name, str(round_number), role].pop(0)
+        factor = scale.get(role, 1.0)
+        # The time between two blocks is that of the place, their length the block's.
+        begin = end + float(span["begin_s"]) - before
+        before = float(span["end_s"])
+        end = begin + factor * (float(own["end_s"]) - float(own["begin_s"]))
+        blocks.append([*block[:4], round(begin, 6), round(end, 6), own["sm_clock_mhz"]])
+        for sample, time in zip(
+            range(count), times[name, str(round_number), own["block"]], strict=True
+        ):
+            launches, time_us = launches_of(name, batch), round(time * factor, 3)
+            samples.append([name, round_number, place, role, sample, launches, time_us])
     return {
         "plan.json": canonical(document(claim, record.claim, number)).decode(),
         "samples.csv": _table(raw["samples.csv"].splitlines()[0], samples),
         "blocks.csv": _table(raw["blocks.csv"].splitlines()[0], blocks),
     }
+
+
+def _end_s(blocks: str) -> float:
+    return float(_rows(blocks)[-1]["end_s"])
 
 
 def _rows(text: str) -> list[dict[str, str]]:

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pytest
+from fivegates.fitness import judge
 
 from fivegates.claim import launch, rotation_slots
 from fivegates.plan import (
@@ -21,7 +22,7 @@ from fivegates.plan import (
 from fivegates.plan import document as plan_document
 from fivegates.record import Reason
 from fivegates.rounds import Timings
-from fivegates.session import derive, judge
+from fivegates.session import derive
 from fivegates.state import STATE_COLUMNS
 from fivegates.store import canonical
 from fivegates.trial import timed_values
@@ -188,7 +189,7 @@ def test_cold_start_has_its_parts_in_fresh_processes(
     from fivegates.device import identify
     from fivegates.launch import compile_source
 
-    policy["timing"] |= {"rounds": 3, "single_samples": 1}
+    policy["timing"] |= {"rounds": 3, "every": {}}
     document["workload"] |= {"boundary": "cold-start", "cache_regime": "same-buffer"}
     claim, device = freeze(document), identify()
     frozen = {"schema": "fivegates:frozen_claim/v2", "name": "triad-vec4"}

@@ -11,6 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import yaml
 
 from fivegates import nvml
@@ -22,7 +23,6 @@ from fivegates.calibration import (
     derive,
     described,
     rounds_csv,
-    spoken,
 )
 from fivegates.claim import Policy, TimingPolicy
 from fivegates.device import identify
@@ -36,6 +36,15 @@ from fivegates.state import lock_commands
 from fivegates.store import Store, canonical, read_bytes
 
 MARGIN = 0.01
+SHOWN = [
+    "name",
+    "experiments",
+    "seconds_median",
+    "excluding_one",
+    "right_side",
+    "ratio",
+    "half_width_median",
+]
 # Two of either label have a spread.
 FEWEST = 4
 SWAP_TOLERANCE = 0.0002
@@ -96,14 +105,13 @@ def main(argv: list[str] | None = None) -> int:
         "driver": device.driver,
         "measured_at": begin,
         "finished_at": now(),
-        "policy": asdict(policy),
+        "policy": {k: v for k, v in asdict(policy).items() if v is not None},
         "margin": MARGIN,
         "experiments": described(kinds),
         "derived": rounded(derived),
     }
     publish(Store(args.results), args.output, document, rounds, costs)
-    for found in document["derived"]:
-        print(spoken(found))
+    print(pd.DataFrame(document["derived"])[SHOWN].to_string(index=False))
     with nvml.device(device.gpu_uuid) as handles:
         commands = lock_commands(
             device.gpu_uuid, nvml.read_conditions(handles), "observed"

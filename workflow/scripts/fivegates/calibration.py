@@ -242,6 +242,7 @@ def plan_of(
         rounds=kind.rounds,
         batches=batches,
         singles=singles,
+        every={},
     )
 
 
@@ -319,12 +320,3 @@ def cite(document: Mapping[str, Any], name: str, sha256: str) -> dict[str, Any]:
         "null_excluding_one": sum(kind["excluding_one"] for kind in nulls),
         "smallest_planted_ratio": min(seen, default=None),
     }
-
-
-def spoken(found: Mapping[str, Any]) -> str:
-    """One kind of experiment, for people."""
-    return (
-        f"{found['name']:<28} {found['experiments']:>4} experiments of "
-        f"{found['seconds_median']:.2f} s, {found['excluding_one']:>3} exclude 1, "
-        f"ratio {found['ratio']:.5f}, half width {found['half_width_median']:.5f}"
-    )

@@ -84,12 +84,15 @@ class SanitizerPolicy:
 class TimingPolicy:
     """Gate 3: the plan of every session, fixed before the first launch.
 
+    `every` says for comparisons in which rounds they are made: every so many, each
+    where it does not name one. The first claims of version 2 have None for EVERY.
     Claims frozen by the first version have 0 for single_samples, warmup_tolerance and
     warmup_cap_s.
     """
 
     sessions: int
     rounds: int
+    every: Mapping[str, int] | None
     samples: int
     single_samples: int
     graph_us: float
@@ -102,7 +105,9 @@ class TimingPolicy:
     timeout_s: float
 
 
+EVERY = {"floor": 8, "control": 8, "single": 2}
 FIRST_VERSION_TIMING = {
+    "every": None,
     "single_samples": 0,
     "warmup_cap_s": 0.0,
     "warmup_tolerance": 0.0,

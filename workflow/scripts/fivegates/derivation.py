@@ -11,6 +11,7 @@ from typing import Any
 
 from fivegates import (
     checking,
+    fitness,
     preflight,
     reference,
     roofline,
@@ -217,7 +218,7 @@ def _derive_session(
         return _derive_first_session(name, record, context)
     where = f"timing/{name}"
     if facts is None:
-        return {"statistics": None}, session.judge(record.measured, None, claim)
+        return {"statistics": None}, fitness.judge(record.measured, None, claim)
     device = _require_same_device(where, facts["gpu_uuid"], context)
     _require_same_device(where, facts["conditions"]["gpu_uuid"], context)
     number = int(name.removeprefix("s"))
@@ -239,7 +240,7 @@ def _derive_session(
     commands = state.lock_commands(
         facts["gpu_uuid"], facts["conditions"], seen["clock_policy"]
     )
-    return {"statistics": derived, "clock_commands": commands}, session.judge(
+    return {"statistics": derived, "clock_commands": commands}, fitness.judge(
         record.measured, derived, claim
     )
 

@@ -23,7 +23,7 @@ TREND_P = 0.001
 FEWEST_FOR_LAWS = 8
 # Two modes: a cut with a quarter on either side explains this share of the variance.
 # A normal law cut in its middle gives 0.64; few rounds scatter around that.
-MODE_SHARE, MODE_EXPLAINED, MODE_EXPLAINED_BY_FEW, MANY_ROUNDS = 0.25, 0.85, 0.93, 12
+MODE_SHARE, MODE_EXPLAINED, MODE_EXPLAINED_BY_FEW, MANY_ROUNDS = 0.25, 0.85, 0.93, 16
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -107,9 +107,9 @@ def paired(logs: np.ndarray, first: np.ndarray) -> tuple[Estimate, Estimate]:
 
 
 def residuals(logs: np.ndarray, first: np.ndarray) -> np.ndarray:
-    """Log ratios less the mean of those in the same order."""
-    means = np.where(first, logs[first].mean(), logs[~first].mean())
-    found: np.ndarray = logs - means
+    """Log ratios less the median of those in the same order."""
+    middles = np.where(first, np.median(logs[first]), np.median(logs[~first]))
+    found: np.ndarray = logs - middles
     return found
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from fivegates.claim import Boundary, Claim, Kind
+from fivegates.claim import EVERY, Boundary, Claim, Kind
 from fivegates.errors import ArtifactError
 
 PLAN_SCHEMA = "fivegates:session_plan/v1"
@@ -43,8 +43,6 @@ ROLES_OF: Mapping[str, tuple[str, ...]] = {
     # Counted dependent work: none, so much, twice as much.
     "control": ("none", "once", "twice"),
 }
-# In which rounds a comparison is made: every so many.
-EVERY: Mapping[str, int] = {"floor": 8, "control": 8, "single": 2}
 PAIRED = ("main", "null", "self")
 CONTROL_LAUNCHES = 12
 COLD_ROUNDS = 8
@@ -168,6 +166,7 @@ def plan(claim: Claim, claim_sha256: str, session: int) -> tuple[Round, ...]:
         rounds=rounds_of(claim),
         batches=samples_of(claim),
         singles=policy.single_samples,
+        every=EVERY if policy.every is None else policy.every,
     )
 
 
@@ -178,6 +177,7 @@ def draw(
     rounds: int,
     batches: int,
     singles: int,
+    every: Mapping[str, int],
 ) -> tuple[Round, ...]:
     """Rounds of these comparisons; half of the paired ones ABBA, half BAAB, as drawn.
 
@@ -190,11 +190,13 @@ def draw(
         keys = [source.random() for _ in items]
         return tuple(item for _, item in sorted(zip(keys, items, strict=True)))
 
-    orders = {
-        name: shuffled([number % 2 for number in range(rounds)])
-        for name in chosen
-        if name in PAIRED
-    }
+    made = {name: range(0, rounds, every.get(name, 1)) for name in chosen}
+
+    def half_swapped(numbers: range) -> dict[int, int]:
+        halves = [place % 2 for place in range(len(numbers))]
+        return dict(zip(numbers, shuffled(halves), strict=True))
+
+    orders = {name: half_swapped(made[name]) for name in chosen if name in PAIRED}
 
     def step(comparison: Comparison, number: int) -> Step:
         roles = ROLES_OF[comparison]
@@ -218,9 +220,7 @@ def draw(
             round=number,
             placement=math.floor(2**53 * source.random()),
             steps=tuple(
-                step(name, number)
-                for name in shuffled(chosen)
-                if number % EVERY.get(name, 1) == 0
+                step(name, number) for name in shuffled(chosen) if number in made[name]
             ),
         )
         for number in range(rounds)
@@ -236,7 +236,7 @@ def document(claim: Claim, claim_sha256: str, session: int) -> dict[str, Any]:
         "session": session,
         "boundary": claim.workload.boundary,
         "cache_regime": claim.workload.cache_regime,
-        "policy": asdict(policy),
+        "policy": {k: v for k, v in asdict(policy).items() if v is not None},
         "stop": "after the last round",
         "inference": {
             "unit": "round",

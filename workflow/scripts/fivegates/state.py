@@ -114,7 +114,7 @@ def lock_commands(
     return {"lock": lock, "restore": restore}
 
 
-def speedup_costs(width: float, cycles_width: float | None) -> float | None:
+def unlocked_cost_ratio(width: float, cycles_width: float | None) -> float | None:
     """What unlocked clocks add to an interval: its width over that in cycles, less 1.
 
     None where no clock was read in the blocks. Widths are ratios, upper over lower.

@@ -10,7 +10,7 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -38,7 +38,7 @@ STATE_COLUMNS = (
 )
 
 # How each value of a receipt came about.
-PROVENANCE = {
+PROVENANCE: Mapping[str, Literal["declared", "measured", "derived"]] = {
     "schema": "declared",
     "name": "declared",
     "claim": "declared",
