@@ -706,15 +706,23 @@ def test_experiment_left_out_of_all_files_is_missed_by_its_number(tmp_path):
 @pytest.mark.parametrize(
     ("file", "data", "message"),
     [
-        ("calibration.raw/rounds.csv", b"x" * 200_000, "Error('field larger than "),
-        ("calibration.json", b"[" * 200_000, "RecursionError("),
+        (
+            "calibration.raw/rounds.csv",
+            b"x" * 200_000,
+            "nothing can be derived from the evidence: Error('field larger than ",
+        ),
+        (
+            "calibration.json",
+            b"[" * 200_000,
+            "calibration.json: not JSON: maximum recursion depth exceeded",
+        ),
     ],
     ids=["CSV", "JSON"],
 )
 def test_calibration_that_no_reader_takes_is_one_clear_error(
     tmp_path, capsys, file, data, message
 ):
-    """Of these a forger cannot build a receipt: it is the old one that names them."""
+    """No receipt can be built of these: it is the old one that names them."""
     tree = copied(V2_SUPPORTED, tmp_path)
     changes = {"calibration.json": lambda d: d}
     if file.endswith(".csv"):
@@ -725,7 +733,6 @@ def test_calibration_that_no_reader_takes_is_one_clear_error(
     relisted(tree)
     assert main(["verify", str(tree / "receipt.json")]) == 2
     error = capsys.readouterr().err
-    assert "nothing can be derived from the evidence: " in error
     assert message in error
     assert error.endswith("receipt    invalid\n")
 

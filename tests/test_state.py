@@ -290,7 +290,7 @@ def test_device_that_counts_not_even_the_session_itself_counts_nobody():
     assert is_complete(state({"compute_processes": "0"}, {}))
 
 
-def without_readings(data, column):
+def without_readings(data, _):
     """state.csv as it would be, had its last reading been before the rounds."""
     rows = csv.DictReader(io.StringIO(data.decode()))
     return text(next(rows)).encode()

@@ -8,9 +8,9 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pytest
-from fivegates.fitness import judge
 
 from fivegates.claim import launch, rotation_slots
+from fivegates.fitness import judge
 from fivegates.plan import (
     PARTS,
     expected_blocks,

@@ -1,7 +1,9 @@
 """Commands that need a checkout: they run its scripts and Snakemake there."""
 
+import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from fivegates.errors import ArtifactError
@@ -10,6 +12,7 @@ from fivegates.store import read_json
 
 CALIBRATION = Path("results/calibration.json")
 SESSIONS_MAXIMUM = 99
+CLAIM_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
 def calibrate(experiments: int) -> int:
@@ -25,20 +28,21 @@ def add_session(claim: str) -> int:
     Snakemake's.
     """
     folder = Path("results") / claim
-    if folder.name != claim:
+    if not CLAIM_NAME.fullmatch(claim):
         raise ArtifactError(f"{claim!r}: no claim, expected the name of one")
     if not (folder / "receipt.json").is_file():
         raise ArtifactError(
             f"{folder / 'receipt.json'}: no such file, expected the receipt of a claim "
             f"that was judged. Run snakemake {folder / 'receipt.json'} first"
         )
-    if read_json(folder / "receipt.json")["backend"] != "cuda":
+    receipt = read_json(folder / "receipt.json")
+    if not isinstance(receipt, Mapping) or receipt.get("backend") != "cuda":
         raise ArtifactError(
             f"{folder / 'receipt.json'}: is a preflight, expected a claim that was "
             "timed on a device"
         )
     known = [path.stem for path in (folder / "timing").glob("s[0-9][0-9].json")]
-    number = max(int(stem[1:]) for stem in known) + 1
+    number = max((int(stem[1:]) for stem in known), default=0) + 1
     if number > SESSIONS_MAXIMUM:
         raise ArtifactError(f"{folder}: has {number - 1} sessions, expected at most 99")
     added = folder / "timing" / f"{session_name(number)}.json"
