@@ -1,15 +1,15 @@
 // Fault: a block some of whose inputs and outputs are those it left last does nothing. Its
-// outputs are right whenever they are looked at. Refused by gate 3, which times values
-// seen before against fresh ones (reason repeated-values).
-__device__ float last_inputs[65536];
-__device__ float last_outputs[65536];
+// outputs are right whenever they are looked at: gates 1 and 2 see a right kernel. Refused
+// by gate 3, which times values seen before against fresh ones (reason repeated-values).
+__device__ unsigned last_inputs[65536];
+__device__ unsigned last_outputs[65536];
 
-__device__ float print_of(const float* values, size_t first, size_t n) {
-    float sum = 0.0f;
-    for (size_t k = 8; k < 16 && first + k < n; ++k) {
-        sum = fmaf(values[first + k], float(k * k + 3), sum);
+__device__ unsigned print_of(const float* values, size_t first, size_t n) {
+    unsigned print = 1;
+    for (size_t k = 0; k < 16 && first + k < n; ++k) {
+        print = print * 31 + __float_as_uint(values[first + k]);
     }
-    return sum;
+    return print;
 }
 
 extern "C" __global__ void triad_memo(const float* __restrict__ x,
@@ -17,7 +17,7 @@ extern "C" __global__ void triad_memo(const float* __restrict__ x,
                                       float alpha) {
     const size_t first = size_t(blockIdx.x) * blockDim.x;
     const size_t i = first + threadIdx.x;
-    const float inputs = print_of(x, first, n) + 31.0f * print_of(z, first, n);
+    const unsigned inputs = print_of(x, first, n) * 31 + print_of(z, first, n);
     if (inputs == last_inputs[blockIdx.x] &&
         print_of(y, first, n) == last_outputs[blockIdx.x]) {
         return;
