@@ -87,6 +87,15 @@ def claim(freeze, document):
     return freeze(document)
 
 
+@pytest.fixture
+def good(claim):
+    """A simulated session of a device without faults, what it says, and its verdict."""
+    from simulated import Laws, Simulation, derived
+
+    simulation = Simulation(claim, Laws())
+    return simulation, *derived(simulation)
+
+
 def copy_tree(target: Path) -> Path:
     """The workflow without its tests, in a folder of its own."""
     for name in TREE:

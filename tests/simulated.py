@@ -39,6 +39,7 @@ from fivegates.trial import values_seed
 from fivegates.warmup import TRACE_COLUMNS, launches_per_graph, parse_trace
 
 GPU_UUID = "GPU-182dd796-462b-b296-a9bc-56e2cbd7d9bd"
+QUIET = {"sample_sd": 1e-7, "round_sd": 1e-7}
 # Comparisons in every round: the same simulations whatever the configuration says.
 DENSE = {"floor": 8, "control": 8, "single": 2}
 DIGEST = "c642f220856b98dd34d18dc9cdba88adf30753aec488ce74d5bdcf44179b0797"

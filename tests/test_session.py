@@ -6,15 +6,12 @@ import pytest
 
 from simulated import (
     DENSE,
+    QUIET,
     Laws,
-    Simulation,
     bimodal,
-    derived,
     normal,
     statistics,
 )
-
-QUIET = {"sample_sd": 1e-7, "round_sd": 1e-7}
 
 
 @pytest.fixture
@@ -22,13 +19,6 @@ def claim(freeze, document, policy):
     """The triad's, with few rounds."""
     policy["timing"] |= {"rounds": 16, "graph_us": 200.0, "every": DENSE}
     return freeze(document)
-
-
-@pytest.fixture
-def good(claim):
-    """A simulation of a device without faults, what it says, and its verdict."""
-    simulation = Simulation(claim, Laws())
-    return simulation, *derived(simulation)
 
 
 def test_known_ratio_is_found(good):

@@ -10,13 +10,12 @@ from fivegates.record import Reason
 from simulated import (
     DENSE,
     DEVICE,
+    QUIET,
     Laws,
     Simulation,
     derived,
     state_csv,
 )
-
-QUIET = {"sample_sd": 1e-7, "round_sd": 1e-7}
 
 
 @pytest.fixture
@@ -24,13 +23,6 @@ def claim(freeze, document, policy):
     """The triad's, with few rounds."""
     policy["timing"] |= {"rounds": 16, "graph_us": 200.0, "every": DENSE}
     return freeze(document)
-
-
-@pytest.fixture
-def good(claim):
-    """A simulation of a device without faults, what it says, and its verdict."""
-    simulation = Simulation(claim, Laws())
-    return simulation, *derived(simulation)
 
 
 REFUSED = "fail"

@@ -49,6 +49,18 @@ KINDS = [
 ]
 
 
+def compiled(arm, device):
+    from fivegates.launch import compile_source
+
+    return compile_source(
+        (ROOT / arm.source).read_text(),
+        name=arm.source,
+        entry=arm.entry,
+        options=arm.options,
+        architecture=device.architecture,
+    )
+
+
 @pytest.fixture(scope="module")
 def queue():
     from fivegates.held_queue import HeldQueue
@@ -62,7 +74,6 @@ def timed(freeze, document, policy, triad, queue):
 
     def run(boundary, regime, *, candidate=None, rounds=8):
         from fivegates.device import identify
-        from fivegates.launch import compile_source
         from fivegates.measure import Image, Session
 
         policy["timing"] |= {"rounds": rounds}
@@ -77,13 +88,7 @@ def timed(freeze, document, policy, triad, queue):
         slots = rotation_slots(claim, triad, device.l2_bytes)
         arms = {}
         for role, arm in claim.arms.items():
-            built = compile_source(
-                (ROOT / arm.source).read_text(),
-                name=arm.source,
-                entry=arm.entry,
-                options=arm.options,
-                architecture=device.architecture,
-            )
+            built = compiled(arm, device)
             timed_launch = launch(claim, triad, role, claim.workload.sizes)
             arms[role] = Image(
                 cubin=built.cubin, symbol=built.symbol, launch=timed_launch
@@ -187,7 +192,6 @@ def test_cold_start_has_its_parts_in_fresh_processes(
     freeze, document, policy, tmp_path
 ):
     from fivegates.device import identify
-    from fivegates.launch import compile_source
 
     policy["timing"] |= {"rounds": 3, "every": {}}
     document["workload"] |= {"boundary": "cold-start", "cache_regime": "same-buffer"}
@@ -203,13 +207,7 @@ def test_cold_start_has_its_parts_in_fresh_processes(
     }
     words = ["--folder", tmp_path, "--zero-s", repr(time.monotonic())]
     for role, arm in claim.arms.items():
-        built = compile_source(
-            (ROOT / arm.source).read_text(),
-            name=arm.source,
-            entry=arm.entry,
-            options=arm.options,
-            architecture=device.architecture,
-        )
+        built = compiled(arm, device)
         files[f"{role}-built.cubin"] = built.cubin
         words += [f"--{role}", tmp_path / f"{role}-built.cubin", built.symbol]
     for name, data in files.items():

@@ -5,7 +5,6 @@ and facts.json.
 """
 
 import argparse
-import csv
 import json
 import sys
 from collections.abc import Mapping, Sequence
@@ -21,6 +20,7 @@ from fivegates.held_queue import HeldQueue
 from fivegates.measure import Image, Session
 from fivegates.plan import BLOCK_COLUMNS, SAMPLE_COLUMNS, plan
 from fivegates.store import read_bytes, read_json, sha256
+from fivegates.table import to_csv
 from fivegates.trial import timed_values, values_seed
 from fivegates.warmup import TRACE_COLUMNS
 
@@ -98,10 +98,8 @@ def require_device(path: Path) -> Device:
 
 
 def write_csv(path: Path, rows: Sequence[object], columns: tuple[str, ...]) -> None:
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows([getattr(row, column) for column in columns] for row in rows)
+    cells = ([getattr(row, column) for column in columns] for row in rows)
+    path.write_text(to_csv(columns, cells))
 
 
 if __name__ == "__main__":

@@ -5,8 +5,6 @@ must differ in as many experiments as the confidence allows, planted differences
 with the right sign.
 """
 
-import csv
-import io
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -18,6 +16,7 @@ import numpy as np
 from fivegates.errors import ArtifactError
 from fivegates.inference import Interval, mean_of, outcome, paired
 from fivegates.plan import ROLES_OF, Comparison, Round, draw
+from fivegates.table import from_csv, to_csv
 
 Unit = Literal["graph", "single"]
 
@@ -106,7 +105,7 @@ class RoundRatio:
 
 def rounds_csv(rounds: Sequence[RoundRatio]) -> str:
     """Every round, a row each."""
-    return _table(
+    return to_csv(
         ROUND_COLUMNS,
         [[int(v) if isinstance(v, bool) else v for v in astuple(r)] for r in rounds],
     )
@@ -114,26 +113,13 @@ def rounds_csv(rounds: Sequence[RoundRatio]) -> str:
 
 def costs_csv(costs_s: Mapping[tuple[str, int], float]) -> str:
     """Seconds of every experiment, a row each."""
-    return _table(COST_COLUMNS, [[*key, cost] for key, cost in costs_s.items()])
-
-
-def _table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(rows)
-    return text.getvalue()
+    return to_csv(COST_COLUMNS, [[*key, cost] for key, cost in costs_s.items()])
 
 
 def parse_rounds(text: str, name: str) -> tuple[RoundRatio, ...]:
     """Read rounds.csv; ArtifactError where a row is not one."""
-    reader = csv.DictReader(io.StringIO(text))
-    if tuple(reader.fieldnames or ()) != ROUND_COLUMNS:
-        raise ArtifactError(
-            f"{name}: columns are {reader.fieldnames}, expected {ROUND_COLUMNS}"
-        )
     found = []
-    for number, row in enumerate(reader, start=2):
+    for number, row in enumerate(from_csv(text, ROUND_COLUMNS, name), start=2):
         try:
             ratio = float(row["ratio"])
             whole = {key: int(row[key]) for key in ROUND_COLUMNS[1:5]}
@@ -191,10 +177,10 @@ def derive(
 
 def again(document: Mapping[str, Any], raw: Mapping[str, str]) -> list[dict[str, Any]]:
     """What the raw files of a calibration say, to be compared with what it says."""
-    rows = csv.reader(io.StringIO(raw["costs.csv"]))
-    if tuple(next(rows, ())) != COST_COLUMNS:
-        raise ArtifactError(f"costs.csv: expected columns {COST_COLUMNS}")
-    costs = {(name, int(number)): float(cost) for name, number, cost in rows}
+    costs = {
+        (row["experiment"], int(row["number"])): float(row["elapsed_s"])
+        for row in from_csv(raw["costs.csv"], COST_COLUMNS, "costs.csv")
+    }
     rounds = parse_rounds(raw["rounds.csv"], "rounds.csv")
     kinds = [Experiment(**kind) for kind in document["experiments"]]
     _require_complete(rounds, costs, kinds)

@@ -43,7 +43,7 @@ from fivegates.plan import (
 from fivegates.record import Artifact, Reason, Record, Verdict, denial
 from fivegates.rounds import Timings
 from fivegates.trial import values_seed
-from fivegates.warmup import launches_per_graph, parse_trace
+from fivegates.warmup import TraceRow, launches_per_graph, parse_trace
 
 Derived = Mapping[str, Any]
 
@@ -231,7 +231,7 @@ def _derive_session(
         raise ArtifactError(
             f"{where}: values_seed is {facts['values_seed']}, expected {seed}"
         )
-    timings = _timings(where, record, context, rounds)
+    timings = _timings(where, record, context, rounds, trace)
     session.require_blocks_hold_samples(where, timings, record.run.duration_s)
     span_s = (timings.blocks[0].begin_s, timings.blocks[-1].end_s)
     text = context.raw(record, "state.csv")
@@ -256,12 +256,15 @@ def _require_plan(where: str, number: int, record: Record, context: Context) -> 
 
 
 def _timings(
-    where: str, record: Record, context: Context, rounds: Sequence[Round]
+    where: str,
+    record: Record,
+    context: Context,
+    rounds: Sequence[Round],
+    trace: Sequence[TraceRow],
 ) -> Timings:
     """Raw samples and blocks of a session, each in its planned place."""
     claim, slots = context.claim, record.measured["facts"]["slots"]
     kind = claim.workload.kind
-    trace = parse_trace(context.raw(record, "warmup.csv"), f"{where}/warmup.csv")
     batch = 1
     if is_batched(kind):
         batch = launches_per_graph(trace, slots, claim.policy.timing)

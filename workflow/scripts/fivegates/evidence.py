@@ -38,6 +38,17 @@ class Evidence:
         """Sessions of timing: those planned and those added."""
         return len(session_records(self.records))
 
+    def session_fact(self, key: str) -> Any:
+        """What the first session measured under this key, None where it did not run."""
+        first = self.records[f"timing/{session_name(1)}"].result
+        facts = None if first is None else first["measured"]["facts"]
+        return None if facts is None else facts[key]
+
+    def raw_samples(self) -> list[Artifact]:
+        """Raw samples of every session, by name."""
+        found = (i for i in self.artifacts if i.name.endswith("/samples.csv"))
+        return sorted(found, key=lambda item: item.name)
+
 
 def tools(kind: Kind) -> tuple[str, ...]:
     """The tools of gate 2: those of compute-sanitizer, or the host checker's."""

@@ -80,7 +80,8 @@ def _unseen(derived: Mapping[str, Any]) -> Verdict | None:
         return Verdict.inconclusive(
             Reason.STATE_UNKNOWN, "nobody read the device's state during the rounds"
         )
-    if derived["cycles"] is None and derived["warm"] is not None:
+    cold = derived["kind"].startswith("cold-start/")
+    if derived["cycles"] is None and not cold:
         return Verdict.inconclusive(
             Reason.STATE_UNKNOWN, "the SM clock was not read in every block"
         )

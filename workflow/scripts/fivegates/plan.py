@@ -185,31 +185,23 @@ def draw(
     Only `random()` of the generator is used: Python promises its sequence for ever.
     """
     source = random.Random(seed)  # noqa: S311 - a plan, no secret
-
-    def shuffled(items: Sequence[Any]) -> tuple[Any, ...]:
-        keys = [source.random() for _ in items]
-        return tuple(item for _, item in sorted(zip(keys, items, strict=True)))
-
     made = {name: range(0, rounds, every.get(name, 1)) for name in chosen}
-
-    def half_swapped(numbers: range) -> dict[int, int]:
-        halves = [place % 2 for place in range(len(numbers))]
-        return dict(zip(numbers, shuffled(halves), strict=True))
-
-    orders = {name: half_swapped(made[name]) for name in chosen if name in PAIRED}
+    swapped = {
+        name: _half_swapped(source, made[name]) for name in chosen if name in PAIRED
+    }
 
     def step(comparison: Comparison, number: int) -> Step:
         roles = ROLES_OF[comparison]
         samples = singles if comparison in ("single", "repeat") else batches
         if comparison in PAIRED:
-            a, b = roles[::-1] if orders[comparison][number] else roles
+            a, b = roles[::-1] if swapped[comparison][number] else roles
             blocks: tuple[str, ...] = (a, b, b, a)
         else:
-            blocks = shuffled(roles)
+            blocks = _shuffled(source, roles)
         return Step(
             comparison=comparison,
             round=number,
-            loads=shuffled(roles),
+            loads=_shuffled(source, roles),
             blocks=blocks,
             poisoned=tuple(math.floor(samples * source.random()) for _ in blocks),
             samples=samples,
@@ -220,10 +212,34 @@ def draw(
             round=number,
             placement=math.floor(2**53 * source.random()),
             steps=tuple(
-                step(name, number) for name in shuffled(chosen) if number in made[name]
+                step(name, number)
+                for name in _shuffled(source, chosen)
+                if number in made[name]
             ),
         )
         for number in range(rounds)
+    )
+
+
+def _shuffled(source: random.Random, items: Sequence[Any]) -> tuple[Any, ...]:
+    keys = [source.random() for _ in items]
+    return tuple(item for _, item in sorted(zip(keys, items, strict=True)))
+
+
+def _half_swapped(source: random.Random, numbers: range) -> dict[int, int]:
+    """1 for the rounds, half of them, that the second role opens."""
+    halves = [place % 2 for place in range(len(numbers))]
+    return dict(zip(numbers, _shuffled(source, halves), strict=True))
+
+
+def planned_checks(rounds: Sequence[Round], slots: int) -> int:
+    """Outputs checked: every slot behind a block, or each launch on given values."""
+    return sum(
+        step.samples + 1 if step.comparison == "repeat" else slots
+        for item in rounds
+        for step in item.steps
+        if step.comparison in (*PAIRED, "repeat")
+        for _ in step.blocks
     )
 
 

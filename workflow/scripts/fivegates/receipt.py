@@ -13,7 +13,7 @@ from fivegates import v1
 from fivegates.arm import Role
 from fivegates.claim import Boundary
 from fivegates.conclusion import conclude, receipt_status
-from fivegates.evidence import Evidence, session_name, session_records
+from fivegates.evidence import Evidence, session_records
 from fivegates.expression import evaluate
 from fivegates.inference import POWER
 from fivegates.plan import rounds_of, samples_of
@@ -158,14 +158,8 @@ def _workload(evidence: Evidence) -> dict[str, Any]:
             evaluate(extent, workload.sizes)
             for extent in evidence.claim.arms["candidate"].block
         ),
-        "rotation_slots": _session_fact(evidence, "slots"),
+        "rotation_slots": evidence.session_fact("slots"),
     }
-
-
-def _session_fact(evidence: Evidence, key: str) -> Any:
-    first = evidence.records[f"timing/{session_name(1)}"].result
-    facts = None if first is None else first["measured"]["facts"]
-    return None if facts is None else facts[key]
 
 
 def _correctness(evidence: Evidence) -> dict[str, Any]:
@@ -261,21 +255,18 @@ def _isolation(evidence: Evidence) -> str:
 
 def _measurement(evidence: Evidence) -> dict[str, Any]:
     policy, kind = evidence.claim.policy.timing, evidence.claim.workload.kind
-    raw = sorted(
-        (item for item in evidence.artifacts if item.name.endswith("/samples.csv")),
-        key=lambda item: item.name,
-    )
+    raw = evidence.raw_samples()
     return {
         "timer": TIMERS[kind.boundary],
         "warmup": {
-            "launches": _session_fact(evidence, "warmup_launches"),
+            "launches": evidence.session_fact("warmup_launches"),
             "rule": f"until medians of latency and SM clock over eight steps differ by "
             f"at most {policy.warmup_tolerance:g} from those of the eight before, "
             f"after {policy.warmup_launches} launches and {policy.warmup_s:g} s; cut "
             f"off at {policy.warmup_cap_s:g} s",
         },
         "samples": samples_of(evidence.claim),
-        "launches_per_sample": _session_fact(evidence, "launches_per_graph"),
+        "launches_per_sample": evidence.session_fact("launches_per_graph"),
         "rounds": rounds_of(evidence.claim),
         "sessions": evidence.sessions,
         "planned_sessions": policy.sessions,

@@ -47,9 +47,10 @@ class Timings:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Rounds:
-    """A paired comparison, an entry a round: log times, clocks and who opened it.
+    """A paired comparison, an entry a round.
 
-    `logs` and `clocks` have shape (rounds, 4 blocks in order, or 2 roles), by role.
+    Logs of the ratio of times, of the ratio of clocks (None where one was not read), of
+    the first half over the second, the mean log time, and who opened: the first role?
     """
 
     ratio: np.ndarray
@@ -110,13 +111,21 @@ def _difference(logs: Any, opening: np.ndarray) -> float:
     return float(values[opening].mean() - values[~opening].mean())
 
 
-def locations(timings: Timings, comparison: str) -> dict[tuple[int, int, str], float]:
-    """Midmean microseconds a launch, by (round, block, role)."""
+def block_times(
+    timings: Timings, comparison: str
+) -> dict[tuple[int, int, str], list[float]]:
+    """Microseconds a launch of each sample, by (round, block, role)."""
     blocks: dict[tuple[int, int, str], list[float]] = defaultdict(list)
     for sample in timings.times(comparison):
         key = (sample.round, sample.block, sample.role)
         blocks[key].append(sample.elapsed_us / sample.launches)
-    return {key: midmean(values) for key, values in blocks.items()}
+    return blocks
+
+
+def locations(timings: Timings, comparison: str) -> dict[tuple[int, int, str], float]:
+    """Midmean microseconds a launch, by (round, block, role)."""
+    found = block_times(timings, comparison)
+    return {key: midmean(times) for key, times in found.items()}
 
 
 def values(timings: Timings, comparison: str, role: str) -> np.ndarray:

@@ -22,13 +22,16 @@ from fivegates.inference import (
     paired,
     residuals,
 )
-from fivegates.plan import (
-    PAIRED,
-    PARTS,
-    ROLES_OF,
-    Round,
+from fivegates.plan import PARTS, ROLES_OF, Round, planned_checks
+from fivegates.rounds import (
+    Rounds,
+    Timings,
+    block_times,
+    compared,
+    locations,
+    spread,
+    values,
 )
-from fivegates.rounds import Rounds, Timings, compared, locations, spread, values
 from fivegates.state import unlocked_cost_ratio
 from fivegates.warmup import TraceRow, is_stable
 
@@ -59,19 +62,7 @@ def derive(
             s.launches for s in timings.samples if s.comparison == "main"
         ),
         "warm": None if cold else is_stable(trace, policy),
-        **{role: spread(timings, "main", role) for role in ARMS},
-        **{f"{r}_floor": spread(timings, "floor", r) for r in ROLES_OF["floor"]},
-        **{
-            f"{role}_single": spread(timings, "single", role)
-            if "single" in names
-            else None
-            for role in ARMS
-        },
-        "parts": {
-            part: {r: spread(timings, part, r) for r in ARMS}
-            for part in PARTS
-            if part in names
-        },
+        **_spreads(timings, names),
         "round_speedups": np.exp(main.ratio).tolist(),
         "speedup": asdict(interval),
         "outcome": said,
@@ -93,6 +84,21 @@ def derive(
             role: outliers(np.log(values(timings, "main", role))) for role in ARMS
         },
         "state": dict(state),
+    }
+
+
+def _spreads(timings: Timings, names: set[str]) -> dict[str, Any]:
+    """Quantiles of the arms, of their floors, single launches and cold parts."""
+
+    def arms(comparison: str) -> dict[str, Any]:
+        return {role: spread(timings, comparison, role) for role in ARMS}
+
+    singles = arms("single") if "single" in names else dict.fromkeys(ARMS)
+    return {
+        **arms("main"),
+        **{f"{r}_floor": spread(timings, "floor", r) for r in ROLES_OF["floor"]},
+        **{f"{role}_single": found for role, found in singles.items()},
+        "parts": {part: arms(part) for part in PARTS if part in names},
     }
 
 
@@ -187,12 +193,9 @@ def _components(timings: Timings, main: Rounds, mean: Estimate) -> dict[str, Any
     `round_sd` what samples do not explain of it: a ratio has two blocks of a role on
     either side.
     """
-    blocks: dict[tuple[int, int], list[float]] = defaultdict(list)
-    for sample in timings.times("main"):
-        key = (sample.round, sample.block)
-        blocks[key].append(math.log(sample.elapsed_us / sample.launches))
-    count = min(map(len, blocks.values()))
-    spreads = [float(np.var(v, ddof=1)) for v in blocks.values() if count > 1]
+    blocks = block_times(timings, "main").values()
+    count = min(map(len, blocks))
+    spreads = [float(np.var(np.log(times), ddof=1)) for times in blocks if count > 1]
     within = float(np.mean(spreads)) if spreads else 0.0
     total = mean.error**2 * main.ratio.size
     parts = {
@@ -248,13 +251,7 @@ def require_plan_kept(
     """ArtifactError where a session says of itself that it did less than the plan."""
     workload, slots = claim.workload, facts["slots"]
     cold = workload.boundary == "cold-start"
-    checks = sum(
-        (step.samples + 1 if step.comparison == "repeat" else slots)
-        for item in rounds
-        for step in item.steps
-        if step.comparison in (*PAIRED, "repeat")
-        for _ in step.blocks
-    )
+    checks = planned_checks(rounds, slots)
     rotated = workload.cache_regime == "buffer-rotated"
     least = 2 * device.l2_bytes + 1
     arms = ["again", "baseline", "candidate"]

@@ -3,8 +3,6 @@
 A quantity that was not reported is None and named as missing, never 0.
 """
 
-import csv
-import io
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from fivegates.errors import ArtifactError
+from fivegates.table import from_csv
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -49,12 +47,7 @@ def derive(
     text: str, conditions: Mapping[str, Any], span_s: tuple[float, float], name: str
 ) -> dict[str, Any]:
     """What the state was from `span_s[0]` to `span_s[1]`, in seconds of the session."""
-    reader = csv.DictReader(io.StringIO(text))
-    if tuple(reader.fieldnames or ()) != STATE_COLUMNS:
-        raise ArtifactError(
-            f"{name}: columns are {reader.fieldnames}, expected {STATE_COLUMNS}"
-        )
-    rows = list(reader)
+    rows = from_csv(text, STATE_COLUMNS, name)
     times = [_number(row["elapsed_s"]) for row in rows]
     inside = [t for t in times if t is not None and span_s[0] <= t <= span_s[1]]
     gaps = np.diff([span_s[0], *inside, span_s[1]])

@@ -73,7 +73,7 @@ def combined(
     sessions: Sequence[Mapping[str, Any]], confidence: float
 ) -> tuple[Interval, str]:
     """The interval of all sessions, and its unit of resampling."""
-    logs = [math.log(session["speedup"]["estimate"]) for session in sessions]
+    logs = _log_speedups(sessions)
     if len(sessions) >= SESSIONS_FOR_INTERVAL:
         return mean_of(logs).interval(confidence), "sessions"
     return Interval(
@@ -83,11 +83,15 @@ def combined(
     ), "rounds"
 
 
+def _log_speedups(sessions: Sequence[Mapping[str, Any]]) -> list[float]:
+    return [math.log(session["speedup"]["estimate"]) for session in sessions]
+
+
 def _smallest_effect(sessions: Sequence[Mapping[str, Any]], confidence: float) -> float:
     """What the claim's interval would have told from 1 with power 0.9."""
     if len(sessions) < SESSIONS_FOR_INTERVAL:
         return max(float(s["smallest_effect_ratio"]) for s in sessions)
-    logs = [math.log(session["speedup"]["estimate"]) for session in sessions]
+    logs = _log_speedups(sessions)
     return mean_of(logs).detectable(confidence)
 
 
@@ -118,7 +122,7 @@ def components(sessions: Sequence[Mapping[str, Any]]) -> dict[str, float | None]
             for part, session in zip(parts, sessions, strict=True)
         ]
     )
-    logs = [math.log(session["speedup"]["estimate"]) for session in sessions]
+    logs = _log_speedups(sessions)
     seen = float(np.std(logs, ddof=1)) if len(sessions) > 1 else None
     return {
         "sample_sd": pooled([part["sample_sd"] for part in parts]),

@@ -108,7 +108,9 @@ def values_seed(claim_sha256: str, binaries: Mapping[str, str], session: int) ->
     return int(hashlib.sha256(text.encode()).hexdigest()[:8], 16)
 
 
-def timed_values(claim: Claim, operation: Operation, seed: int) -> list[ValueSet]:
+def timed_values(
+    claim: Claim, operation: Operation, seed: int, sets: int = VALUE_SETS
+) -> list[ValueSet]:
     """Inputs and expected outputs to time with; many slots share few sets."""
     sizes = claim.workload.sizes
     generator = operation.cases(sizes)[0].generator
@@ -118,4 +120,4 @@ def timed_values(claim: Claim, operation: Operation, seed: int) -> list[ValueSet
         return inputs, operation.oracle(inputs, sizes)
 
     with ThreadPoolExecutor() as pool:
-        return list(pool.map(drawn, range(seed, seed + VALUE_SETS)))
+        return list(pool.map(drawn, range(seed, seed + sets)))

@@ -344,28 +344,19 @@ def judge_timing(derived: Mapping[str, Any], margin: float) -> Verdict:
     )
 
 
-def _fact(evidence: Evidence, key: str) -> Any:
-    first = evidence.records["timing/s01"].result
-    facts = None if first is None else first["measured"]["facts"]
-    return None if facts is None else facts[key]
-
-
 def measurement(evidence: Evidence) -> dict[str, Any]:
     """How it was timed."""
     policy = evidence.claim.policy.timing
-    raw = sorted(
-        (item for item in evidence.artifacts if item.name.endswith("/samples.csv")),
-        key=lambda item: item.name,
-    )
+    raw = evidence.raw_samples()
     return {
         "timer": "CUDA events around graphs of launches queued behind a held stream",
         "warmup": {
-            "launches": _fact(evidence, "warmup_launches"),
+            "launches": evidence.session_fact("warmup_launches"),
             "rule": f"at least {policy.warmup_launches} launches, twice through every "
             f"slot, and {policy.warmup_s:g} s",
         },
         "samples": policy.samples,
-        "launches_per_sample": _fact(evidence, "launches_per_graph"),
+        "launches_per_sample": evidence.session_fact("launches_per_graph"),
         "rounds": policy.rounds,
         "sessions": policy.sessions,
         "order": "ABBA and BAAB in turn, graphs captured anew each round",

@@ -3,8 +3,6 @@
 The trace is kept; the verifier applies the same rules to it.
 """
 
-import csv
-import io
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,6 +11,7 @@ import numpy as np
 
 from fivegates.claim import TimingPolicy
 from fivegates.errors import ArtifactError
+from fivegates.table import from_csv
 
 # Steps that are compared: the later half of them with the earlier.
 WINDOW = 16
@@ -73,13 +72,9 @@ def launches_per_graph(
 
 def parse_trace(text: str, name: str) -> tuple[TraceRow, ...]:
     """Read a trace; ArtifactError unless both arms take their steps in turn."""
-    reader = csv.DictReader(io.StringIO(text))
-    if tuple(reader.fieldnames or ()) != TRACE_COLUMNS:
-        raise ArtifactError(
-            f"{name}: columns are {reader.fieldnames}, expected {TRACE_COLUMNS}"
-        )
+    rows = from_csv(text, TRACE_COLUMNS, name)
     trace = tuple(
-        _row(row, f"{name}: row {number}") for number, row in enumerate(reader, start=2)
+        _row(row, f"{name}: row {number}") for number, row in enumerate(rows, start=2)
     )
     for index, row in enumerate(trace):
         step, role = index // len(WARMED), WARMED[index % len(WARMED)]
