@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from conftest import ROOT
+from conftest import ROOT, device_missing
 from fivegates import pipeline
 from fivegates.cli import main
 
@@ -173,9 +173,19 @@ def script(*argv):
 
 
 def test_too_few_experiments_are_refused_before_the_device_is_asked(tmp_path):
-    pytest.importorskip("cupy")
     output = tmp_path / "calibration.json"
     completed = script("--experiments", "3", "--output", str(output))
     assert completed.returncode == 2
     assert "argument --experiments: 3, expected at least 4" in completed.stderr
     assert not output.exists()
+
+
+@pytest.mark.skipif(not device_missing(), reason="a device answers")
+def test_calibration_without_a_device_is_one_line(tmp_path):
+    completed = script("--output", str(tmp_path / "calibration.json"))
+    assert (completed.returncode, completed.stderr) == (
+        2,
+        "calibration: no device answers, expected a driver, an NVIDIA GPU and the "
+        "extra cuda12 or cuda13\n",
+    )
+    assert list(tmp_path.iterdir()) == []

@@ -15,9 +15,11 @@ import pandas as pd
 import yaml
 
 from fivegates import nvml
+from fivegates.backend import Device
 from fivegates.calibration import (
     CALIBRATION_SCHEMA,
     EXPERIMENTS,
+    Experiment,
     RoundRatio,
     costs_csv,
     derive,
@@ -25,13 +27,11 @@ from fivegates.calibration import (
     rounds_csv,
 )
 from fivegates.claim import Policy, TimingPolicy
-from fivegates.device import identify
 from fivegates.errors import ArtifactError, ClaimError, ToolError
 from fivegates.gate import ROOT, guarded, now
-from fivegates.held_queue import HeldQueue
+from fivegates.machine import identify
 from fivegates.rounding import rounded
 from fivegates.schema import check
-from fivegates.specimens import experiment, warm_session
 from fivegates.state import lock_commands
 from fivegates.store import Store, canonical, read_bytes
 
@@ -74,14 +74,27 @@ def read_policy(path: Path) -> TimingPolicy:
     return Policy.from_dict(document["policy"]).timing
 
 
-def main(argv: list[str] | None = None) -> int:
-    args = parse_args(argv)
-    policy = read_policy(args.config)
-    device, begin = identify(), now()
+def require_device() -> Device:
+    """The device to calibrate; ToolError where none answers."""
+    device = identify("auto").device
+    if device is None:
+        raise ToolError(
+            "calibration: no device answers, expected a driver, an NVIDIA GPU and the "
+            "extra cuda12 or cuda13"
+        )
+    return device
+
+
+def measured(
+    kinds: Sequence[Experiment], experiments: int, policy: TimingPolicy
+) -> tuple[list[RoundRatio], dict[tuple[str, int], float]]:
+    """Ratios of all rounds, and seconds of every experiment."""
+    from fivegates.held_queue import HeldQueue
+    from fivegates.specimens import experiment, warm_session
+
     queue = HeldQueue(max(policy.samples, policy.single_samples))
     rounds: list[RoundRatio] = []
     costs: dict[tuple[str, int], float] = {}
-    kinds = [kind for kind in EXPERIMENTS if kind.name in args.only]
     for kind in kinds:
         sessions = {
             swapped: warm_session(
@@ -89,13 +102,21 @@ def main(argv: list[str] | None = None) -> int:
             )
             for swapped in {kind.is_swapped(number) for number in (0, 1)}
         }
-        for number in range(args.experiments):
+        for number in range(experiments):
             start = time.monotonic()
             session = sessions[kind.is_swapped(number)]
             rounds += experiment(session, kind, number, policy)
             costs[kind.name, number] = round(time.monotonic() - start, 4)
         if not all(session.is_clean() for session in sessions.values()):
             raise ArtifactError(f"{kind.name}: outputs were wrong, expected none")
+    return rounds, costs
+
+
+def main(argv: list[str] | None = None) -> int:
+    args = parse_args(argv)
+    policy, device, begin = read_policy(args.config), require_device(), now()
+    kinds = [kind for kind in EXPERIMENTS if kind.name in args.only]
+    rounds, costs = measured(kinds, args.experiments, policy)
     derived = derive(rounds, costs, kinds, confidence=policy.confidence, margin=MARGIN)
     require_labels_invert(derived)
     document = {
@@ -105,7 +126,7 @@ def main(argv: list[str] | None = None) -> int:
         "driver": device.driver,
         "measured_at": begin,
         "finished_at": now(),
-        "policy": {k: v for k, v in asdict(policy).items() if v is not None},
+        "policy": policy.to_dict(),
         "margin": MARGIN,
         "experiments": described(kinds),
         "derived": rounded(derived),

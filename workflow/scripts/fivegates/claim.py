@@ -6,7 +6,7 @@ cache regime, the launch resolves, the working set fits). Opens no file, asks no
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from fivegates.arm import ROLES, Arm, Launch, Role, resolve
@@ -103,6 +103,10 @@ class TimingPolicy:
     confidence: float
     confirm_after_s: float
     timeout_s: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """The policy as it was declared."""
+        return {key: value for key, value in asdict(self).items() if value is not None}
 
 
 EVERY = {"floor": 8, "control": 8, "single": 2}

@@ -252,7 +252,7 @@ def document(claim: Claim, claim_sha256: str, session: int) -> dict[str, Any]:
         "session": session,
         "boundary": claim.workload.boundary,
         "cache_regime": claim.workload.cache_regime,
-        "policy": {k: v for k, v in asdict(policy).items() if v is not None},
+        "policy": policy.to_dict(),
         "stop": "after the last round",
         "inference": {
             "unit": "round",
