@@ -126,7 +126,7 @@ def main(argv: list[str] | None = None) -> int:
         "driver": device.driver,
         "measured_at": begin,
         "finished_at": now(),
-        "policy": policy.to_dict(),
+        "policy": asdict(policy),
         "margin": MARGIN,
         "experiments": described(kinds),
         "derived": rounded(derived),

@@ -6,7 +6,7 @@ cache regime, the launch resolves, the working set fits). Opens no file, asks no
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from fivegates.arm import ROLES, Arm, Launch, Role, resolve
@@ -85,14 +85,13 @@ class TimingPolicy:
     """Gate 3: the plan of every session, fixed before the first launch.
 
     `every` says for comparisons in which rounds they are made: every so many, each
-    where it does not name one. The first claims of version 2 have None for EVERY.
-    Claims frozen by the first version have 0 for single_samples, warmup_tolerance and
-    warmup_cap_s.
+    where it does not name one. Claims frozen by the first version have no such and 0
+    for single_samples, warmup_tolerance and warmup_cap_s.
     """
 
     sessions: int
     rounds: int
-    every: Mapping[str, int] | None
+    every: Mapping[str, int]
     samples: int
     single_samples: int
     graph_us: float
@@ -104,14 +103,9 @@ class TimingPolicy:
     confirm_after_s: float
     timeout_s: float
 
-    def to_dict(self) -> dict[str, Any]:
-        """The policy as it was declared."""
-        return {key: value for key, value in asdict(self).items() if value is not None}
 
-
-EVERY = {"floor": 8, "control": 8, "single": 2}
 FIRST_VERSION_TIMING = {
-    "every": None,
+    "every": {},
     "single_samples": 0,
     "warmup_cap_s": 0.0,
     "warmup_tolerance": 0.0,

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from fivegates.claim import EVERY, Boundary, Claim, Kind
+from fivegates.claim import Boundary, Claim, Kind
 from fivegates.errors import ArtifactError
 
 PLAN_SCHEMA = "fivegates:session_plan/v1"
@@ -166,7 +166,7 @@ def plan(claim: Claim, claim_sha256: str, session: int) -> tuple[Round, ...]:
         rounds=rounds_of(claim),
         batches=samples_of(claim),
         singles=policy.single_samples,
-        every=EVERY if policy.every is None else policy.every,
+        every=policy.every,
     )
 
 
@@ -252,7 +252,7 @@ def document(claim: Claim, claim_sha256: str, session: int) -> dict[str, Any]:
         "session": session,
         "boundary": claim.workload.boundary,
         "cache_regime": claim.workload.cache_regime,
-        "policy": policy.to_dict(),
+        "policy": asdict(policy),
         "stop": "after the last round",
         "inference": {
             "unit": "round",
