@@ -522,11 +522,11 @@ def test_bad_input_is_one_error_and_leaves_no_record(tree, what):
     ("old", "new", "message"),
     [
         (
-            "rounds: 72",
+            "rounds: 56",
             "rounds: 3",
             "policy.timing.rounds: expected an integer of at least 8",
         ),
-        ("rounds: 72", "rounds: many", "policy.timing.rounds: expected an integer"),
+        ("rounds: 56", "rounds: many", "policy.timing.rounds: expected an integer"),
         (
             "claim: triad-vec4",
             "claim: triad-vec5",

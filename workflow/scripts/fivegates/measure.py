@@ -86,7 +86,8 @@ class Session:
         `zero_s` is the monotonic time that blocks are counted from; `batched` says
         whether a sample is a graph of many launches, by rule of the kind unless given.
         """
-        self.queue, self._module = queue, queue.module
+        self.queue = queue
+        self._count_failures = queue.module.get_function("count_failures")
         self._arms = {**arms, **dict.fromkeys(("again", "itself"), arms["baseline"])}
         self._tolerance, self._policy, self.kind = tolerance, policy, kind
         self.batched = is_batched(kind) if batched is None else batched
@@ -364,7 +365,7 @@ class Session:
     def _check(self, role: str, slot: int, values: int) -> None:
         place = list(self._arms).index(role)
         self._buffers.count_failures(
-            self._module.get_function("count_failures"),
+            self._count_failures,
             self._tolerance,
             self._wrong.data.ptr + 8 * place,
             slot,
