@@ -236,7 +236,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--results", type=Path, required=True)
     parser.add_argument("--output", type=Path, required=True)
-    parser.add_argument("--only-planted", action="store_true")
     arguments = parser.parse_args()
     folder = (arguments.results / "triad-vec4").resolve()
     first = measure(CUPTI, "timing_agreement:counted")
@@ -244,11 +243,10 @@ def main() -> int:
         "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "gpu": first["gpu"],
         "planted": planted(first["us"]),
+        "boundary": boundary(folder),
+        "cost": alone(costs, folder),
+        "agreement": agreement(folder),
     }
-    if not arguments.only_planted:
-        document["boundary"] = boundary(folder)
-        document["cost"] = alone(costs, folder)
-        document["agreement"] = agreement(folder)
     text = json.dumps(document, indent=2, sort_keys=True) + "\n"
     arguments.output.write_text(text)
     print(text)

@@ -68,7 +68,7 @@ def planted() -> str:
                 f"{said['ratio']:.5f}",
                 f"{by_name[name]['ratio']:.5f}",
             ]
-            for name, said in results("planted_cupti")["planted"].items()
+            for name, said in results("agreement")["planted"].items()
         ],
     )
 
