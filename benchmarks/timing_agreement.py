@@ -149,7 +149,9 @@ def workload(folder: Path, regime: str, queue: Any = None) -> Any:
     from fivegates.trial import timed_values
 
     claim = Claim.from_dict(json.loads((folder / "claim.json").read_text()))
-    operation = operations.load(gate_sessions.ROOT, claim.operation)
+    operation = operations.load(
+        gate_sessions.ROOT, claim.operation, claim.workload.dtype
+    )
     policy, rotates = claim.policy.timing, regime == "buffer-rotated"
     slots = rotation_slots(claim, operation, identify().l2_bytes) if rotates else 1
     arms = {

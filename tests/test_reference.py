@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -5,12 +7,12 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from fivegates.claim import Tolerance
-from fivegates.contract import Case
+from fivegates.contract import Case, Right
 from fivegates.errors import ClaimError
+from fivegates.impostors import accepted_impostors
 from fivegates.job import CaseReport
 from fivegates.record import Reason
 from fivegates.reference import (
-    accepted_impostors,
     case_key,
     case_result,
     compare,
@@ -78,13 +80,13 @@ def test_empty_case_has_no_failure():
 def test_triad_contract_refuses_every_impostor(triad):
     for generator in ("lab", "wide"):
         case = Case(generator=generator, seed=7, sizes={"n": 4099})
-        expected = triad.oracle(triad.inputs(case), case.sizes)
+        expected = triad.expected(triad.inputs(case), case.sizes)
         assert accepted_impostors(expected, TOLERANCE) == ()
 
 
 def test_tolerance_that_accepts_zeros_is_named():
     """corpus E02"""
-    small = {"y": np.full(4096, 1e-4) + np.arange(4096) * 1e-9}
+    small = plain(np.full(4096, 1e-4) + np.arange(4096) * 1e-9)
     loose = Tolerance(atol=1e-2, rtol=0.0)
     assert accepted_impostors(small, loose) == (
         "zeros for y",
@@ -92,27 +94,61 @@ def test_tolerance_that_accepts_zeros_is_named():
         "half-written for y",
         "shifted for y",
         "scaled for y",
+        "less precise for y",
     )
 
 
 def test_few_extreme_values_do_not_speak_for_all_the_others(triad):
     """The planted 1e10 is refused by any tolerance; what of the rest?"""
     case = Case(generator="lab", seed=7, sizes={"n": 4099})
-    expected = triad.oracle(triad.inputs(case), case.sizes)
+    expected = triad.expected(triad.inputs(case), case.sizes)
     for loose in (Tolerance(atol=1e9, rtol=0.0), Tolerance(atol=0.0, rtol=0.99)):
         assert accepted_impostors(expected, loose) != ()
 
 
-@pytest.mark.parametrize("right", [np.nan, np.inf])
-def test_oracle_that_is_not_finite_is_refused(right):
-    """A comparison that lets NaN equal NaN would be a defect of ours."""
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_oracle_that_is_not_finite_is_refused(triad, value):
+    """Unless the contract says what becomes of NaN and infinity."""
+    arrays = {name: np.full(4, value, np.float32) for name in ("x", "z")}
     with pytest.raises(ClaimError, match="oracle is not finite"):
-        compare(np.array([right]), np.array([right]), TOLERANCE)
+        triad.expected(arrays, {"n": 4})
+    open_to_it = replace(triad, nonfinite="propagate")
+    with np.errstate(invalid="ignore"):
+        (found,) = open_to_it.expected(arrays, {"n": 4}).values()
+    assert not np.isfinite(found.values).any()
+
+
+NONFINITE = np.array([np.nan, np.inf, -np.inf, 1.0])
+
+
+def test_nonfinite_must_be_the_same_and_written():
+    actual = NONFINITE.astype(np.float32)
+    assert compare(actual, NONFINITE, TOLERANCE).failures == 0
+    for index in range(4):
+        wrong = actual.copy()
+        wrong[index] = 0.0 if index < 3 else np.nan
+        found = compare(wrong, NONFINITE, TOLERANCE)
+        assert (found.failures, found.first_failure) == (1, index)
+    unwritten = actual.copy()
+    unwritten.view(np.uint32)[0] = 0xFFFFFFFF
+    found = compare(unwritten, NONFINITE, TOLERANCE)
+    assert (found.failures, found.unwritten) == (1, 1)
+
+
+def test_error_is_held_against_the_magnitude_where_there_is_one():
+    tolerance = Tolerance(atol=0.0, rtol=1e-6)
+    actual, expected = np.float32([1e-3]), np.array([0.0])
+    assert compare(actual, expected, tolerance).failures == 1
+    assert compare(actual, expected, tolerance, np.array([1e4])).failures == 0
 
 
 def test_constant_output_is_no_impostor_of_itself():
-    constant = {"y": np.full(16, 3.0)}
+    constant = plain(np.full(16, 3.0))
     assert accepted_impostors(constant, TOLERANCE) == ()
+
+
+def plain(values):
+    return {"y": Right(values=values, magnitude=np.abs(values))}
 
 
 def report(**changes):

@@ -80,11 +80,6 @@ def oracle(arrays, sizes):  # noqa: ARG001 - every oracle is given both
     return {"y": SCALARS["alpha"] * x + z}
 
 
-def useful_bytes(sizes):
-    """Bytes that any implementation must move: x and z read once, y written once."""
-    return 12 * sizes["n"]
-
-
 def flops(sizes):
     """A fused multiply-add counts as two."""
     return 2 * sizes["n"]

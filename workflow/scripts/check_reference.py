@@ -15,9 +15,10 @@ from fivegates.contraction import compare_settings
 from fivegates.errors import ClaimError
 from fivegates.exercise import Exercised, compare_outputs, exercise_once
 from fivegates.gate import Desk, gate_parser, guarded, open_desk
+from fivegates.impostors import weaknesses
 from fivegates.job import Job
 from fivegates.preflight import sweep
-from fivegates.reference import case_key, case_result, weaknesses
+from fivegates.reference import case_key, case_result
 from fivegates.store import sha256
 from fivegates.trial import job, launched_once
 
@@ -63,10 +64,6 @@ def check(desk: Desk, role: Role) -> dict[str, Any]:
     inputs = [operation.inputs(case) for case in chosen]
     trial = planned(desk, role, chosen)
     binary = desk.raw(build, "values.so" if kind == "host" else "kernel.cubin")
-    common: dict[str, Any] = {
-        "dtype": claim.workload.dtype,
-        "tolerance": claim.tolerance,
-    }
     judged, settings, fused = [], [], {}
     with tempfile.TemporaryDirectory(prefix="fivegates-") as temporary:
         folder, second = Path(temporary, "arm"), Path(temporary, "contracted")
@@ -78,18 +75,19 @@ def check(desk: Desk, role: Role) -> dict[str, Any]:
             fused = {report.index: (second, report) for report in once.cases}
         for report in exercised.cases:
             case = chosen[report.index]
-            right = operation.oracle(inputs[report.index], case.sizes)
-            outputs = compare_outputs(folder, report, right, **common)
+            right = operation.expected(inputs[report.index], case.sizes)
+            outputs = compare_outputs(folder, report, right, claim.tolerance)
             judged.append(case_result(case, report, outputs))
             if kind == "host":
                 pair = (folder, report), fused.get(report.index)
-                settings.append(compare_settings(case, *pair, right, **common))
+                settings.append(compare_settings(case, *pair, right, claim.tolerance))
     unanswered = chosen[len(judged)] if exercised.timed_out else None
     measured = {
         "binary_sha256": sha256(binary),
         "accepted_impostors": list(
             weaknesses(operation, claim.workload.sizes, claim.tolerance)
         ),
+        **({"order": "free"} if operation.order == "free" else {}),
         "timed_out": None if unanswered is None else case_key(unanswered),
         "cases": judged,
     }

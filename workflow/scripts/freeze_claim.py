@@ -61,7 +61,9 @@ def freeze(name: str, document: Any, policy: Any) -> bytes:
     }
     try:
         claim = Claim.from_dict(frozen)
-        require_bound(claim, operations.load(ROOT, claim.operation))
+        require_bound(
+            claim, operations.load(ROOT, claim.operation, claim.workload.dtype)
+        )
     except ClaimError as error:
         raise ClaimError(f"{name}: {error}") from None
     for role, arm in claim.arms.items():

@@ -32,7 +32,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         require_capacity(
             claim,
-            operations.load(ROOT, claim.operation),
+            operations.load(ROOT, claim.operation, claim.workload.dtype),
             l2_bytes=0 if device is None else device.l2_bytes,
             memory_bytes=memory_bytes() if device is None else device.memory_bytes,
         )

@@ -45,16 +45,16 @@ def prepare(
     claim: Claim, args: argparse.Namespace, architecture: str, seed: int
 ) -> int:
     """Write what the cold processes read: a job and a cubin a role, and the values."""
-    operation = operations.load(ROOT, claim.operation)
+    operation = operations.load(ROOT, claim.operation, claim.workload.dtype)
     ((inputs, expected),) = timed_values(claim, operation, seed, sets=1)
-    dtype = next(iter(inputs.values())).dtype
-    poisoned = {name: np.empty(r.shape, dtype) for name, r in expected.items()}
+    poisoned = {n: np.empty(r.values.size, r.dtype) for n, r in expected.items()}
     for array in poisoned.values():
         array.view(np.uint8)[...] = POISON_BYTE
     for name, array in {**inputs, **poisoned}.items():
         np.save(args.folder / f"{name}.npy", array)
-    for name, array in expected.items():
-        np.save(args.folder / f"{name}.expected.npy", array)
+    for name, right in expected.items():
+        pair = np.stack([right.values, right.magnitude])
+        np.save(args.folder / f"{name}.expected.npy", pair)
     empty = compile_source(
         SOURCE.read_text(),
         name="harness.cu",

@@ -43,7 +43,7 @@ def main(argv: list[str] | None = None) -> int:
     args = parse_args(argv)
     claim = Claim.from_dict(read_json(args.claim))
     planned = read_json(args.plan)
-    operation = operations.load(Path.cwd(), claim.operation)
+    operation = operations.load(Path.cwd(), claim.operation, claim.workload.dtype)
     slots = rotation_slots(claim, operation, require_device(args.backend).l2_bytes)
     arms: dict[str, Image] = {
         role: Image(

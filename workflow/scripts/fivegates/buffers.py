@@ -13,7 +13,7 @@ import numpy as np
 from cupy.cuda import runtime
 
 from fivegates.claim import Tolerance
-from fivegates.contract import Arrays
+from fivegates.contract import Arrays, Right
 from fivegates.job import POISON_BYTE
 from fivegates.trial import ValueSet
 
@@ -30,16 +30,27 @@ class Buffers:
     There are more sets than slots, so every pointer sees new values in each round.
     """
 
-    def __init__(self, sets: Sequence[ValueSet], slots: int, stream: Any) -> None:
+    def __init__(
+        self,
+        sets: Sequence[ValueSet],
+        slots: int,
+        stream: Any,
+        tolerance: Tolerance,
+    ) -> None:
         """Upload (inputs, expected) sets and allocate the slots once."""
         self._inputs = [_on_device(inputs) for inputs, _ in sets]
-        self._expected = [_on_device(expected) for _, expected in sets]
-        shapes = {name: a.shape for name, a in self._inputs[0].items()}
-        self.inputs = tuple(shapes)
-        shapes |= {name: a.shape for name, a in self._expected[0].items()}
-        self.outputs = tuple(self._expected[0])
-        self._shapes, self._count, self._stream = shapes, slots, stream
-        self._dtype = np.dtype(np.float32)
+        self._expected = [
+            {name: _rule(right, tolerance) for name, right in expected.items()}
+            for _, expected in sets
+        ]
+        inputs, expected = sets[0]
+        self.inputs, self.outputs = tuple(inputs), tuple(expected)
+        self._operands = {name: (a.size, a.dtype) for name, a in inputs.items()}
+        self._operands |= {
+            name: (right.values.size, np.dtype(right.dtype))
+            for name, right in expected.items()
+        }
+        self._count, self._stream = slots, stream
         self._arena = cupy.cuda.alloc(self.bytes + SLACK_BYTES)
         self.slots: list[Mapping[str, Any]] = []
         self._round = 0
@@ -47,21 +58,20 @@ class Buffers:
     @property
     def bytes(self) -> int:
         """Bytes of all slots, each operand padded to the alignment."""
-        sizes = (
-            self._dtype.itemsize * int(np.prod(shape, dtype=np.int64))
-            for shape in self._shapes.values()
-        )
+        sizes = (size * dtype.itemsize for size, dtype in self._operands.values())
         return self._count * sum(-(-size // ALIGNMENT) * ALIGNMENT for size in sizes)
 
     def place(self, number: int, seed: int) -> None:
         """Draw where the operands of every slot lie, and give each another set."""
         draw = random.Random(seed)  # noqa: S311 - a plan, no secret
-        places = [(slot, name) for slot in range(self._count) for name in self._shapes]
+        places = [
+            (slot, name) for slot in range(self._count) for name in self._operands
+        ]
         keys = [draw.random() for _ in places]
         offset = int(draw.random() * (SLACK_BYTES // ALIGNMENT)) * ALIGNMENT
         slots: list[dict[str, Any]] = [{} for _ in range(self._count)]
         for _, (slot, name) in sorted(zip(keys, places, strict=True)):
-            array = cupy.ndarray(self._shapes[name], self._dtype, self._arena + offset)
+            array = cupy.ndarray(*self._operands[name], self._arena + offset)
             slots[slot][name] = array
             offset += -(-array.nbytes // ALIGNMENT) * ALIGNMENT
         self.slots, self._round = list(slots), number
@@ -99,19 +109,22 @@ class Buffers:
             array.data.memset_async(POISON_BYTE, array.nbytes, self._stream)
 
     def count_failures(
-        self, kernel: Any, tolerance: Tolerance, total: int, slot: int, values: int
+        self, kernels: Mapping[str, Any], total: int, slot: int, values: int
     ) -> None:
-        """Queue a check of a slot's outputs; wrong elements are added at `total`."""
-        for name, expected in self._expected[values].items():
-            kernel(
+        """Queue a check of a slot's outputs; wrong elements are added at `total`.
+
+        `kernels` compare by dtype.
+        """
+        for name, (right, allowed) in self._expected[values].items():
+            array = self.slots[slot][name]
+            kernels[array.dtype.name](
                 (CHECK_BLOCKS,),
                 (CHECK_THREADS,),
                 (
-                    np.uint64(self.slots[slot][name].data.ptr),
-                    np.uint64(expected.data.ptr),
-                    np.uint64(expected.size),
-                    np.float64(tolerance.atol),
-                    np.float64(tolerance.rtol),
+                    np.uint64(array.data.ptr),
+                    np.uint64(right.data.ptr),
+                    np.uint64(allowed.data.ptr),
+                    np.uint64(right.size),
                     np.uint64(total),
                 ),
                 stream=self._stream,
@@ -164,6 +177,12 @@ class Staging:
 def _pinned(size: int) -> np.ndarray:
     memory = cupy.cuda.alloc_pinned_memory(size)
     return np.frombuffer(memory, np.uint8, size)
+
+
+def _rule(right: Right, tolerance: Tolerance) -> tuple[Any, Any]:
+    """What an output must be and the error that each element may have."""
+    allowed = right.allowed(tolerance.atol, tolerance.rtol)
+    return cupy.asarray(right.values), cupy.asarray(allowed)
 
 
 def _on_device(arrays: Arrays) -> dict[str, Any]:

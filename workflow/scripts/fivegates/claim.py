@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from fivegates.arm import ROLES, Arm, Launch, Role, resolve
-from fivegates.contract import DTYPES, Case, Operation
+from fivegates.contract import Case, Operation
 from fivegates.errors import ClaimError
 
 CLAIM_SCHEMA = "fivegates:frozen_claim/v2"
@@ -212,10 +212,25 @@ def require_bound(claim: Claim, operation: Operation) -> None:
             f"workload.dtype is {claim.workload.dtype!r}, "
             f"expected {' or '.join(operation.dtypes)}"
         )
+    _require_within_limits(claim, operation)
     for role in ROLES:
         for case in cases(claim, operation):
             launch(claim, operation, role, case.sizes)
         _require_timed_launch(claim, operation, role)
+
+
+def _require_within_limits(claim: Claim, operation: Operation) -> None:
+    if operation.limits is None:
+        return
+    limit = operation.limits[claim.workload.dtype]
+    for field in ("atol", "rtol"):
+        declared, most = getattr(claim.tolerance, field), getattr(limit, field)
+        if declared > most:
+            raise ClaimError(
+                f"tolerance.{field} is {declared:g}, expected at most {most:g}, which "
+                f"kernels/{operation.name}/operation.py derives for "
+                f"{claim.workload.dtype}"
+            )
 
 
 def _require_timed_launch(claim: Claim, operation: Operation, role: Role) -> None:
@@ -238,8 +253,9 @@ def _require_timed_launch(claim: Claim, operation: Operation, role: Role) -> Non
 def slot_bytes(claim: Claim, operation: Operation) -> int:
     """Bytes of one slot: every operand at the timed sizes."""
     shapes = operation.shapes(claim.workload.sizes)
-    itemsize = DTYPES[claim.workload.dtype]
-    return sum(itemsize * elements(shape) for shape in shapes.values())
+    return sum(
+        operation.itemsize(name) * elements(shape) for name, shape in shapes.items()
+    )
 
 
 def rotation_slots(claim: Claim, operation: Operation, l2_bytes: int) -> int:
@@ -259,11 +275,11 @@ def required_bytes(claim: Claim, operation: Operation, l2_bytes: int) -> int:
     """Device bytes that gate 3 holds at once.
 
     Every slot's operands; sets of values to redraw them from, with the outputs expected
-    of each in float64; and what is swept.
+    of each and their tolerances in float64; and what is swept.
     """
     slots = rotation_slots(claim, operation, l2_bytes)
     shapes = operation.shapes(claim.workload.sizes)
-    expected = sum(8 * elements(shapes[name]) for name in operation.outputs)
+    expected = sum(16 * elements(shapes[name]) for name in operation.outputs)
     one = slot_bytes(claim, operation)
     swept = 2 * l2_bytes if claim.workload.cache_regime == "swept" else 0
     return slots * one + VALUE_SETS * (one + expected) + swept

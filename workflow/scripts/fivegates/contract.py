@@ -9,7 +9,9 @@ from typing import Literal
 
 import numpy as np
 
-DTYPES: Mapping[str, int] = {"float32": 4}
+from fivegates.errors import ClaimError
+
+DTYPES: Mapping[str, int] = {"float32": 4, "float16": 2, "int32": 4, "uint32": 4}
 
 Sizes = Mapping[str, int]
 Arrays = Mapping[str, np.ndarray]
@@ -30,24 +32,61 @@ class Case:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Operation:
-    """One operation.
+class Limit:
+    """The loosest tolerance that a claim may declare."""
 
-    `inputs` gives arrays of the claim's dtype; `oracle` gives float64 arrays of the
-    outputs' shapes, computed from the inputs as represented.
+    atol: float
+    rtol: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Right:
+    """What an output must be, float64, flat, and what its error is relative to.
+
+    `dtype` is that of the output; `magnitude` is |r|, or for a sum of many terms what
+    their rounding is relative to.
+    """
+
+    values: np.ndarray
+    magnitude: np.ndarray
+    dtype: str = "float32"
+
+    def allowed(self, atol: float, rtol: float) -> np.ndarray:
+        """Error that each element may have: `atol + rtol*magnitude`."""
+        return np.asarray(atol + rtol * self.magnitude)
+
+
+Expected = Mapping[str, Right]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Operation:
+    """One operation in one dtype.
+
+    `inputs` gives arrays as the kernel gets them; `oracle` and `magnitude` give float64
+    arrays of the outputs' shapes, computed from the inputs as represented. `stress`
+    names generators whose values no tolerance can tell apart from wrong ones; `limits`
+    is None where the contract leaves the tolerance to the claim.
     """
 
     name: str
     formula: str
     reference: str
+    dtype: str
     sizes: tuple[str, ...]
     dtypes: tuple[str, ...]
     operands: Mapping[str, Literal["input", "output"]]
+    operand_dtypes: Mapping[str, str]
     scalars: Mapping[str, float]
+    limits: Mapping[str, Limit] | None
+    order: Literal["fixed", "free"]
+    nonfinite: Literal["refused", "propagate"]
+    stress: tuple[str, ...]
     shapes: Callable[[Sizes], Mapping[str, tuple[int, ...]]]
     cases: Callable[[Sizes], tuple[Case, ...]]
     inputs: Callable[[Case], Arrays]
     oracle: Callable[[Arrays, Sizes], Arrays]
+    magnitude: Callable[[Arrays, Sizes], Arrays] | None
     useful_bytes: Callable[[Sizes], int]
     flops: Callable[[Sizes], int]
 
@@ -55,3 +94,32 @@ class Operation:
     def outputs(self) -> tuple[str, ...]:
         """Operands that the kernel writes."""
         return tuple(name for name, role in self.operands.items() if role == "output")
+
+    def dtype_of(self, operand: str) -> str:
+        """The dtype of an operand: the claim's, where the contract gives it none."""
+        return self.operand_dtypes.get(operand, self.dtype)
+
+    def itemsize(self, operand: str) -> int:
+        """Bytes of an element of an operand."""
+        return DTYPES[self.dtype_of(operand)]
+
+    def expected(self, arrays: Arrays, sizes: Sizes) -> Expected:
+        """What each output must be; ClaimError where the oracle is not finite.
+
+        A contract that says what becomes of NaN and infinity may have them.
+        """
+        right = self.oracle(arrays, sizes)
+        against = right if self.magnitude is None else self.magnitude(arrays, sizes)
+        for values in right.values():
+            if self.nonfinite == "refused" and not np.isfinite(values).all():
+                raise ClaimError(
+                    "the contract's oracle is not finite, expected finite values"
+                )
+        return {
+            name: Right(
+                values=r.ravel(),
+                magnitude=np.abs(against[name]).ravel(),
+                dtype=self.dtype_of(name),
+            )
+            for name, r in right.items()
+        }

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from fivegates.claim import Tolerance
-from fivegates.contract import Arrays, Case
+from fivegates.contract import Case, Expected, Right
 from fivegates.exercise import read_outputs
 from fivegates.job import CaseReport
 from fivegates.reference import case_key, tolerance_ratio
@@ -16,9 +16,7 @@ def compare_settings(
     case: Case,
     separate: tuple[Path, CaseReport],
     fused: tuple[Path, CaseReport] | None,
-    expected: Arrays,
-    *,
-    dtype: str,
+    expected: Expected,
     tolerance: Tolerance,
 ) -> dict[str, Any]:
     """Errors of a case in shares of its tolerance; `separate` and `fused` are its runs.
@@ -32,8 +30,8 @@ def compare_settings(
         "contraction_spread_ratio": [],
     }
     for name, right in expected.items():
-        one = read_outputs(*separate, name, dtype)
-        other = [] if fused is None else read_outputs(*fused, name, dtype)
+        one = read_outputs(*separate, name, right.dtype)
+        other = [] if fused is None else read_outputs(*fused, name, right.dtype)
         ratios["tolerance_ratio"] += [tolerance_ratio(y, right, tolerance) for y in one]
         ratios["contracted_tolerance_ratio"] += [
             tolerance_ratio(y, right, tolerance) for y in other
@@ -49,10 +47,12 @@ def compare_settings(
 
 
 def _spread(
-    one: np.ndarray, other: np.ndarray, right: np.ndarray, tolerance: Tolerance
+    one: np.ndarray, other: np.ndarray, right: Right, tolerance: Tolerance
 ) -> float:
     """|one - other| in shares of what the tolerance allows at `right`."""
-    shifted = right.ravel() + (one.astype(np.float64) - other.astype(np.float64))
+    with np.errstate(invalid="ignore"):
+        moved = one.astype(np.float64) - other.astype(np.float64)
+    shifted = np.where(one == other, right.values, right.values + moved)
     return tolerance_ratio(shifted, right, tolerance)
 
 

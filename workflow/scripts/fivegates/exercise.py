@@ -13,7 +13,7 @@ import numpy as np
 
 from fivegates.backend import Kind
 from fivegates.claim import Tolerance
-from fivegates.contract import Arrays
+from fivegates.contract import Arrays, Expected
 from fivegates.errors import ClaimError, ToolError
 from fivegates.host.compiler import find_compiler
 from fivegates.host.folder import write_host_file
@@ -76,9 +76,7 @@ def read_report(folder: Path) -> Report:
 def compare_outputs(
     folder: Path,
     report: CaseReport,
-    expected: Arrays,
-    *,
-    dtype: str,
+    expected: Expected,
     tolerance: Tolerance,
 ) -> dict[str, Comparison]:
     """Each output of an answered case against its oracle: the worst of its variants."""
@@ -87,10 +85,10 @@ def compare_outputs(
     compared = {}
     for name, right in expected.items():
         found = [
-            compare(y, right.ravel(), tolerance)
-            for y in read_outputs(folder, report, name, dtype)
+            compare(y, right.values, tolerance, right.magnitude)
+            for y in read_outputs(folder, report, name, right.dtype)
         ]
-        compared[name] = worst(found) if found else never_written(right)
+        compared[name] = worst(found) if found else never_written(right.values)
     return compared
 
 

@@ -226,7 +226,7 @@ def open_desk(arguments: argparse.Namespace) -> Desk:
         output=arguments.output,
         claim=claim,
         claim_sha256=sha256(documents[arguments.claim]),
-        operation=operations.load(ROOT, claim.operation),
+        operation=operations.load(ROOT, claim.operation, claim.workload.dtype),
         backend=Backend.from_dict(document(arguments.backend, "backend")),
         sources={source["role"]: source for source in sources.values()},
         subject={s["role"]: sha256(documents[path]) for path, s in sources.items()},

@@ -24,18 +24,38 @@ extern "C" __global__ void hold(volatile int* released, volatile int* expired,
 extern "C" __global__ void nothing() {}
 
 // Adds the number of elements outside |y - r| <= atol + rtol*|r|; NaN is outside.
-extern "C" __global__ void count_failures(const float* y, const double* r, size_t n,
-                                          double atol, double rtol,
-                                          unsigned long long* failures) {
+template <typename T>
+__device__ void count_failures(const T* y, const double* r, const double* allowed,
+                               size_t n, unsigned long long* failures) {
     const size_t stride = size_t(gridDim.x) * blockDim.x;
     unsigned long long count = 0;
     for (size_t i = size_t(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += stride) {
-        count += !(fabs(double(y[i]) - r[i]) <= atol + rtol * fabs(r[i]));
+        count += !(fabs(double(y[i]) - r[i]) <= allowed[i]);
     }
     if (count != 0) {
         atomicAdd(failures, count);
     }
 }
+
+struct Half {
+    unsigned short bits;
+    __device__ operator double() const {
+        float value;
+        asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
+        return value;
+    }
+};
+
+#define COUNT_FAILURES(dtype, type)                                                        \
+    extern "C" __global__ void count_failures_##dtype(                                     \
+        const type* y, const double* r, const double* allowed, size_t n,                   \
+        unsigned long long* failures) {                                                    \
+        count_failures(y, r, allowed, n, failures);                                        \
+    }
+COUNT_FAILURES(float32, float)
+COUNT_FAILURES(float16, Half)
+COUNT_FAILURES(int32, int)
+COUNT_FAILURES(uint32, unsigned)
 
 // Cycles and nanoseconds of every multiprocessor that a block lands on: out[2 * sm] and
 // out[2 * sm + 1]. Two such readings give the mean clock between them.

@@ -18,6 +18,7 @@ import numpy as np
 from fivegates.arm import Launch
 from fivegates.buffers import Buffers, Staging
 from fivegates.claim import Kind, TimingPolicy, Tolerance
+from fivegates.contract import DTYPES
 from fivegates.held_queue import (
     HeldQueue,
     HostClock,
@@ -87,9 +88,12 @@ class Session:
         whether a sample is a graph of many launches, by rule of the kind unless given.
         """
         self.queue = queue
-        self._count_failures = queue.module.get_function("count_failures")
+        self._count_failures = {
+            dtype: queue.module.get_function(f"count_failures_{dtype}")
+            for dtype in DTYPES
+        }
         self._arms = {**arms, **dict.fromkeys(("again", "itself"), arms["baseline"])}
-        self._tolerance, self._policy, self.kind = tolerance, policy, kind
+        self._policy, self.kind = policy, kind
         self.batched = is_batched(kind) if batched is None else batched
         self._slots, self._zero_s = slots, zero_s
         self._launches = 1
@@ -99,7 +103,7 @@ class Session:
         self._expired = 0
         stream = queue.stream
         with stream:
-            self._buffers = Buffers(values, slots, stream)
+            self._buffers = Buffers(values, slots, stream, tolerance)
             self._buffers.place(0, 0)
             self._wrong = cupy.zeros(len(self._arms), np.uint64)
             self._load_check()
@@ -366,7 +370,6 @@ class Session:
         place = list(self._arms).index(role)
         self._buffers.count_failures(
             self._count_failures,
-            self._tolerance,
             self._wrong.data.ptr + 8 * place,
             slot,
             values,

@@ -1,10 +1,14 @@
 """Loads `kernels/<operation>/operation.py`, which states an operation's contract."""
 
 import importlib.util
+import math
+from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 
-from fivegates.contract import Case, Operation
+import numpy as np
+
+from fivegates.contract import DTYPES, Arrays, Case, Limit, Operation, Sizes
 from fivegates.errors import ClaimError
 
 REQUIRED = (
@@ -18,7 +22,6 @@ REQUIRED = (
     "cases",
     "inputs",
     "oracle",
-    "useful_bytes",
     "flops",
 )
 
@@ -28,8 +31,11 @@ def contract_path(root: Path, operation: str) -> Path:
     return root / "kernels" / operation / "operation.py"
 
 
-def load(root: Path, operation: str) -> Operation:
-    """The contract of an operation; ClaimError when there is none or half of one."""
+def load(root: Path, operation: str, dtype: str = "float32") -> Operation:
+    """The contract of an operation; ClaimError when there is none or half of one.
+
+    `dtype` is that of every operand to which the contract gives none of its own.
+    """
     path = contract_path(root, operation)
     name = path.relative_to(root).as_posix()
     if not path.is_file():
@@ -43,8 +49,25 @@ def load(root: Path, operation: str) -> Operation:
         raise ClaimError(
             f"{name}: {', '.join(missing)} missing, expected in a contract"
         )
+    kinds = {
+        name: getattr(module, "OPERAND_DTYPES", {}).get(name, dtype)
+        for name in module.OPERANDS
+    }
+    if unknown := set(kinds.values()) - set(DTYPES):
+        raise ClaimError(
+            f"{path.relative_to(root)}: dtype {', '.join(sorted(unknown))}, "
+            f"expected {' or '.join(DTYPES)}"
+        )
+    limits = getattr(module, "TOLERANCE", None)
     return Operation(
         name=operation,
+        dtype=dtype,
+        operand_dtypes=kinds,
+        limits=limits and {name: Limit(**limit) for name, limit in limits.items()},
+        order=getattr(module, "ORDER", "fixed"),
+        nonfinite=getattr(module, "NONFINITE", "refused"),
+        stress=tuple(getattr(module, "STRESS", ())),
+        magnitude=getattr(module, "magnitude", None),
         formula=module.FORMULA,
         reference=module.REFERENCE,
         sizes=tuple(module.SIZES),
@@ -56,11 +79,32 @@ def load(root: Path, operation: str) -> Operation:
             Case(generator=generator, seed=seed, sizes=case_sizes)
             for generator, seed, case_sizes in module.cases(sizes)
         ),
-        inputs=lambda case: module.inputs(case.generator, case.seed, case.sizes),
+        inputs=lambda case: _represented(
+            module.inputs(case.generator, case.seed, case.sizes), kinds
+        ),
         oracle=module.oracle,
-        useful_bytes=module.useful_bytes,
+        useful_bytes=lambda sizes: _bytes(module, kinds, sizes),
         flops=module.flops,
     )
+
+
+def _bytes(module: ModuleType, dtypes: Mapping[str, str], sizes: Sizes) -> int:
+    """Bytes that any implementation must move: each operand once, or what is touched."""
+    touched = getattr(module, "touched", None)
+    if touched is not None:
+        counts = touched(sizes)
+    else:
+        counts = {n: math.prod(shape) for n, shape in module.shapes(sizes).items()}
+    return sum(DTYPES[dtypes[name]] * count for name, count in counts.items())
+
+
+def _represented(arrays: Arrays, dtypes: Mapping[str, str]) -> Arrays:
+    """The arrays as the kernel gets them: in their own dtypes, contiguous."""
+    with np.errstate(over="ignore"):
+        return {
+            name: np.ascontiguousarray(array, dtype=dtypes[name])
+            for name, array in arrays.items()
+        }
 
 
 def _execute(path: Path, name: str) -> ModuleType:

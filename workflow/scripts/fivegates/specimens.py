@@ -17,6 +17,7 @@ from fivegates.claim import (
     TimingPolicy,
     Tolerance,
 )
+from fivegates.contract import Right
 from fivegates.held_queue import SOURCE, HeldQueue
 from fivegates.launch import compile_source
 from fivegates.measure import Image, Session
@@ -124,7 +125,7 @@ def _triad(architecture: str, root: Path) -> dict[str, Any]:
     values: list[ValueSet] = []
     for _set in range(VALUE_SETS):
         x, z = draw.standard_normal((2, TRIAD_ELEMENTS), dtype=np.float32)
-        values.append(({"x": x, "z": z}, {"y": np.float64(ALPHA) * x + z}))
+        values.append(({"x": x, "z": z}, {"y": right(np.float64(ALPHA) * x + z)}))
     l2_bytes = int(cupy.cuda.Device().attributes["L2CacheSize"])
     return {
         "arms": {"baseline": image, "candidate": image},
@@ -163,7 +164,12 @@ def _counted(architecture: str, work: tuple[Work, Work]) -> dict[str, Any]:
     lines = draw.standard_normal((VALUE_SETS, CONTROL_THREADS), dtype=np.float32)
     return {
         "arms": {"baseline": image(*work[0]), "candidate": image(*work[1])},
-        "values": [({"x": x}, {"y": x.astype(np.float64)}) for x in lines],
+        "values": [({"x": x}, {"y": right(x.astype(np.float64))}) for x in lines],
         "slots": 1,
         "tolerance": TOLERANCE,
     }
+
+
+def right(values: np.ndarray) -> Right:
+    """What an output of a specimen must be."""
+    return Right(values=values, magnitude=np.abs(values))

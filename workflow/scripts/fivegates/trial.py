@@ -7,14 +7,14 @@ from dataclasses import replace
 
 from fivegates.arm import ROLES, Argument, Launch, Role
 from fivegates.claim import VALUE_SETS, Claim, cases, elements, launch
-from fivegates.contract import DTYPES, Arrays, Case, Operation
+from fivegates.contract import Arrays, Case, Expected, Operation
 from fivegates.job import CaseJob, Job
 
 BINARY = "kernel"
 CONTROL_ELEMENTS = 250
 CONTROL_THREADS = 256
 
-ValueSet = tuple[Arrays, Arrays]
+ValueSet = tuple[Arrays, Expected]
 
 
 def job(
@@ -32,12 +32,11 @@ def job(
     `launches` is the number for every case, or one for each.
     """
     counts = [launches] * len(chosen) if isinstance(launches, int) else launches
-    itemsize = DTYPES[claim.workload.dtype]
 
     def buffers(case: Case, role: str) -> dict[str, int]:
         shapes = operation.shapes(case.sizes)
         return {
-            name: itemsize * elements(shapes[name])
+            name: operation.itemsize(name) * elements(shapes[name])
             for name, kind in operation.operands.items()
             if kind == role
         }
@@ -117,7 +116,7 @@ def timed_values(
 
     def drawn(number: int) -> ValueSet:
         inputs = operation.inputs(Case(generator=generator, seed=number, sizes=sizes))
-        return inputs, operation.oracle(inputs, sizes)
+        return inputs, operation.expected(inputs, sizes)
 
     with ThreadPoolExecutor() as pool:
         return list(pool.map(drawn, range(seed, seed + sets)))

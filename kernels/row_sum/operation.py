@@ -1,0 +1,119 @@
+"""Row sum: y[r] = sum over c of x[r, c], rows contiguous. NumPy only.
+
+Tolerance: a sum of n terms in any order errs by at most (n - 1) u sum|x| to first order,
+u = 2**-24 (Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 4.2),
+and by about sqrt(depth) u sum|x| where rounding errors are independent (Higham and Mary,
+SIAM J. Sci. Comput. 41, 2019). A block adds a few dozen terms a thread and then a tree:
+16 u sum|x| has room for it, and none for a sum in half precision. An output in float16 is
+rounded once more, by half a unit of 2**-10 |r|.
+"""
+
+import numpy as np
+
+FORMULA = "y[r] = sum(x[r, c] for c < cols), accumulated in float32"
+REFERENCE = (
+    "CPU float64 sum of the represented inputs, rounded to infinity past the dtype"
+)
+SIZES = ("rows", "cols")
+DTYPES = ("float32", "float16")
+OPERANDS = {"x": "input", "y": "output"}
+SCALARS = {}
+TOLERANCE = {
+    "float32": {"atol": 1e-37, "rtol": 16 * 2.0**-24},
+    "float16": {"atol": 2.0**-24, "rtol": 1.25 * 2.0**-10},
+}
+NONFINITE = "propagate"
+STRESS = ("cancelling", "subnormal", "special")
+
+SMALL_COLS = (1, 2, 31, 32, 33, 127, 255, 256, 257, 1021, 1024, 1025, 4099)
+SMALL_ROWS = 3
+SEEDS = (7, 19)
+
+
+def shapes(sizes):
+    """Shape of each operand."""
+    return {"x": (sizes["rows"], sizes["cols"]), "y": (sizes["rows"],)}
+
+
+def cases(sizes):
+    """(generator, seed, sizes): around every width of a tile, and the timed sizes."""
+    small = [{"rows": SMALL_ROWS, "cols": cols} for cols in SMALL_COLS]
+    small += [{"rows": 0, "cols": 8}, {"rows": 1, "cols": sizes["cols"]}]
+    chosen = [("ordinary", SEEDS[0], s) for s in [*small, sizes] if s != sizes]
+    chosen += [(generator, seed, sizes) for generator in GENERATORS for seed in SEEDS]
+    return chosen
+
+
+def ordinary(draw, rows, cols):
+    """Uniform in [-0.5, 1.5): sums that grow with the width."""
+    return draw.uniform(-0.5, 1.5, (rows, cols))
+
+
+def cancelling(draw, rows, cols):
+    """Pairs of opposite values near 1000, shuffled, and one term that stays."""
+    x = draw.uniform(900, 1100, (rows, cols))
+    half = cols // 2
+    x[:, half : 2 * half] = -x[:, :half]
+    return draw.permuted(x, axis=1)
+
+
+def offset(draw, rows, cols):
+    """A mean far above the spread."""
+    return 100 + draw.standard_normal((rows, cols))
+
+
+def subnormal(draw, rows, cols):
+    """Values below the smallest normal float32, of both signs, and negative zeros."""
+    x = draw.uniform(-1e-39, 1e-39, (rows, cols))
+    return np.where(draw.random((rows, cols)) < 0.1, -0.0, x)
+
+
+def special(draw, rows, cols):
+    """Ordinary rows, some with one NaN, one infinity or two opposite ones somewhere."""
+    x = ordinary(draw, rows, cols)
+    planted = draw.integers(0, 5, rows)
+    for row, kind in enumerate(planted):
+        first, second = draw.integers(0, cols, 2)
+        x[row, first] = (x[row, first], np.nan, np.inf, -np.inf, np.inf)[kind]
+        if kind == 4:
+            x[row, second] = -np.inf
+    return x
+
+
+GENERATORS = {
+    "ordinary": ordinary,
+    "offset": offset,
+    "cancelling": cancelling,
+    "subnormal": subnormal,
+    "special": special,
+}
+
+
+def inputs(generator, seed, sizes):
+    """Array x, shape (rows, cols), cast to the claim's dtype."""
+    draw = np.random.default_rng(seed)
+    return {"x": GENERATORS[generator](draw, sizes["rows"], sizes["cols"])}
+
+
+def oracle(arrays, sizes):  # noqa: ARG001 - every oracle is given both
+    """Array y, float64, shape (rows,)."""
+    x = arrays["x"]
+    with np.errstate(invalid="ignore"):
+        total = x.astype(np.float64).sum(axis=1)
+    largest = float(np.finfo(x.dtype).max)
+    return {"y": np.where(np.abs(total) > largest, np.copysign(np.inf, total), total)}
+
+
+def magnitude(arrays, sizes):  # noqa: ARG001 - every magnitude is given both
+    """sum|x|, or where the output is float16 |r| and 2**-10 of that."""
+    x = arrays["x"].astype(np.float64)
+    absolute = np.abs(x).sum(axis=1)
+    if arrays["x"].dtype != np.float16:
+        return {"y": absolute}
+    with np.errstate(invalid="ignore"):
+        return {"y": np.abs(x.sum(axis=1)) + 2.0**-10 * absolute}
+
+
+def flops(sizes):
+    """An addition a term."""
+    return sizes["rows"] * sizes["cols"]

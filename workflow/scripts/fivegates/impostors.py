@@ -1,0 +1,127 @@
+"""The contract against itself: wrong outputs that any useful tolerance refuses.
+
+A contract that lets one pass cannot tell right from wrong, and refuses the claim.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from fivegates.claim import Tolerance
+from fivegates.contract import Arrays, Case, Expected, Operation, Right, Sizes
+from fivegates.errors import ClaimError
+from fivegates.reference import compare, tolerance_ratio
+
+# Bits of the significand of what is one step less precise: float16, bfloat16.
+FEWER_BITS = {"float32": 11, "float16": 8}
+ROOM = 0.5
+OTHER_SEED = 1
+
+
+def impostors(right: Right) -> Mapping[str, np.ndarray]:
+    """Wrong outputs made from the right one; not finite where that is not."""
+    flat = right.values
+    finite = flat[np.isfinite(flat)]
+    half = flat.copy()
+    half[flat.size // 2 :] = 0.0
+    found = {
+        "zeros": np.zeros_like(flat),
+        "mean": np.full_like(flat, finite.mean() if finite.size else 0.0),
+        "half-written": half,
+        "shifted": np.roll(flat, 1),
+        "scaled": 1.5 * flat,
+    }
+    if bits := FEWER_BITS.get(right.dtype):
+        found["less precise"] = rounded(flat, bits)
+    return found
+
+
+def rounded(values: np.ndarray, bits: int) -> np.ndarray:
+    """The values with a significand of so many bits, in the same range."""
+    significand, exponent = np.frexp(values)
+    return np.asarray(np.ldexp(np.round(np.ldexp(significand, bits)), exponent - bits))
+
+
+def accepts(wrong: np.ndarray, right: Right, tolerance: Tolerance) -> bool:
+    """Whether fewer than half of the elements in which it is wrong are refused.
+
+    A few extreme values must not speak for all the others.
+    """
+    same = (wrong == right.values) | (np.isnan(wrong) & np.isnan(right.values))
+    found = compare(wrong, right.values, tolerance, right.magnitude)
+    return 2 * found.failures < int((~same).sum())
+
+
+def accepted_impostors(expected: Expected, tolerance: Tolerance) -> tuple[str, ...]:
+    """Impostors that the contract lets pass: none, if it can tell right from wrong."""
+    return tuple(
+        f"{impostor} for {name}"
+        for name, right in expected.items()
+        for impostor, wrong in impostors(right).items()
+        if accepts(wrong, right, tolerance)
+    )
+
+
+def weaknesses(
+    operation: Operation, sizes: Sizes, tolerance: Tolerance
+) -> tuple[str, ...]:
+    """What passes at the timed sizes and must not, for each generator but stress.
+
+    ClaimError where an output that is only rounded has no room in the tolerance.
+    """
+    first = {c.generator: c for c in operation.cases(sizes)[::-1] if c.sizes == sizes}
+    found: list[str] = []
+    for generator, case in sorted(first.items()):
+        if generator in operation.stress:
+            continue
+        inputs = operation.inputs(case)
+        expected = operation.expected(inputs, sizes)
+        _require_room(expected, tolerance)
+        weak = accepted_impostors(expected, tolerance)
+        weak += _unmoved(operation, case, inputs, expected, tolerance)
+        found += [f"{impostor} ({generator})" for impostor in weak]
+    return tuple(found)
+
+
+def _require_room(expected: Expected, tolerance: Tolerance) -> None:
+    for name, right in expected.items():
+        with np.errstate(over="ignore"):
+            nearest = right.values.astype(right.dtype)
+        ratio = tolerance_ratio(nearest, right, tolerance)
+        if ratio > ROOM:
+            raise ClaimError(
+                f"tolerance: {name} rounded to {right.dtype} reaches {ratio:.2g} of "
+                f"it, expected at most {ROOM:g}; no kernel comes nearer"
+            )
+
+
+def _unmoved(
+    operation: Operation,
+    case: Case,
+    inputs: Arrays,
+    expected: Expected,
+    tolerance: Tolerance,
+) -> tuple[str, ...]:
+    """Results from other values of one input, or of all, that the contract takes."""
+    other = operation.inputs(
+        Case(generator=case.generator, seed=case.seed + OTHER_SEED, sizes=case.sizes)
+    )
+    swaps: dict[str, Arrays] = {"other inputs": other}
+    swaps |= {f"other values of {n}": {**inputs, n: other[n]} for n in inputs}
+    return tuple(
+        name
+        for name, arrays in swaps.items()
+        if not _refused(operation.expected(arrays, case.sizes), expected, tolerance)
+    )
+
+
+def _refused(found: Expected, expected: Expected, tolerance: Tolerance) -> bool:
+    """Whether some output differs, and none that differs is let pass."""
+    differs = [
+        name
+        for name, right in expected.items()
+        if not np.array_equal(found[name].values, right.values, equal_nan=True)
+    ]
+    return bool(differs) and not any(
+        accepts(found[name].values, expected[name], tolerance) for name in differs
+    )

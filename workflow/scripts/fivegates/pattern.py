@@ -1,0 +1,54 @@
+"""The shape of a failure in words: where in the output it lies, and at which sizes."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+SIZES_NAMED = 6
+
+
+def places(output: Mapping[str, Any]) -> str:
+    """Where the failures of one output lie, if they follow a pattern, else nothing."""
+    stride, failures = output.get("stride"), output["failures"]
+    if not stride or failures == output["elements"]:
+        return ""
+    first, last = output["first_failure"], output["last_failure"]
+    if (last - first) // stride + 1 != failures:
+        return ""
+    if stride > 1:
+        return f"; they are every {_ordinal(stride)} element up to {last}"
+    if last == output["elements"] - 1:
+        return f"; they are the last {failures}"
+    return f"; they are all from {first} to {last}"
+
+
+def _ordinal(number: int) -> str:
+    if number % 100 in (11, 12, 13):
+        return f"{number}th"
+    return f"{number}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th') }"
+
+
+def right_and_wrong(cases: Sequence[Mapping[str, Any]]) -> str:
+    """Sizes with a wrong case and sizes without, where there are both."""
+    wrong: dict[str, bool] = {}
+    for case in cases:
+        label = _sizes(case["sizes"])
+        wrong[label] = wrong.get(label, False) or _is_wrong(case)
+    bad = [label for label, is_wrong in wrong.items() if is_wrong]
+    good = [label for label, is_wrong in wrong.items() if not is_wrong]
+    if not (bad and good):
+        return ""
+    return f"; wrong at {_listed(bad)}, right at {_listed(good)}"
+
+
+def _is_wrong(case: Mapping[str, Any]) -> bool:
+    failures = any(output["failures"] for output in case["outputs"].values())
+    return bool(failures or case["error"] or case["distinct_outputs"] > 1)
+
+
+def _sizes(sizes: Mapping[str, int]) -> str:
+    return "x".join(map(str, sizes.values()))
+
+
+def _listed(labels: Sequence[str]) -> str:
+    more = len(labels) - SIZES_NAMED
+    return ", ".join(labels[:SIZES_NAMED]) + (f" and {more} more" if more > 0 else "")
