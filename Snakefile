@@ -35,7 +35,7 @@ include: "workflow/rules/receipt.smk"
 rule receipt:
     default_target: True
     input:
-        f"results/{config['claim']}/receipt.json",
+        verdict_file(config["claim"]),
     output:
         "results/receipt.json",
     log:
@@ -46,7 +46,7 @@ rule receipt:
 
 rule all:
     input:
-        expand("results/{claim}/receipt.json", claim=config["claims"]),
+        [verdict_file(claim) for claim in config["claims"]],
 
 
 rule judge:

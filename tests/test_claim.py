@@ -133,7 +133,8 @@ def test_memory_is_refused_before_any_of_it_is_asked_for(freeze, document, triad
     with pytest.raises(ClaimError) as error:
         require_capacity(huge, triad, l2_bytes=H200_L2, memory_bytes=150 * 10**9)
     needed = required_bytes(huge, triad, H200_L2)
-    # Two slots of three operands, and five sets of values with y and its tolerance in float64.
+    # Two slots of three operands, and five sets of values with y and its tolerance in
+    # float64.
     assert claims.VALUE_SETS == 5
     assert needed == 2 * 12 * 10**12 + 5 * 28 * 10**12
     assert str(error.value) == (

@@ -27,7 +27,7 @@ rule pin_harness:
 rule freeze_claim:
     input:
         harness="results/{claim}/harness.json",
-        claim=ancient("config/claims/{claim}.yaml"),
+        claim=ancient(claim_path),
         contract=contract,
     output:
         "results/{claim}/claim.json",
@@ -35,11 +35,13 @@ rule freeze_claim:
         "logs/{claim}/claim.log",
     params:
         meaning=claim_meaning,
+        workload=workload_name,
         policy=json.dumps(config["policy"], sort_keys=True),
     shell:
         """
         python workflow/scripts/freeze_claim.py \
             --claim {input.claim:q} \
+            --workload {params.workload:q} \
             --policy {params.policy:q} \
             --output {output:q} 2>&1 | tee {log:q}
         """

@@ -37,6 +37,8 @@ TOOLS = {
     "cuda": ["memcheck", "racecheck", "initcheck", "synccheck"],
     "host": ["memcheck", "racecheck", "initcheck", "synccheck", "undefined"],
 }
+# Between the name of a claim and that of one of its workloads.
+PART = "--"
 SESSIONS = [
     f"s{n:02d}" for n in range(1, int(config["policy"]["timing"]["sessions"]) + 1)
 ]
@@ -56,6 +58,32 @@ HARNESS = ["Snakefile"] + sorted(
     )
     for path in Path(".").glob(pattern)
 )
+
+
+def claim_file(name):
+    """The YAML of a claim, or of the claim that this is one workload of."""
+    return f"config/claims/{name.partition(PART)[0]}.yaml"
+
+
+def document_of(name):
+    """What the YAML of a claim holds; nothing where it cannot be read."""
+    try:
+        return yaml.safe_load(Path(claim_file(name)).read_bytes())
+    except (OSError, ValueError, yaml.YAMLError):
+        return None  # freeze_claim says what is wrong with it
+
+
+def parts_of(claim):
+    """A claim's workloads, each judged as a claim of its own; none where it has one."""
+    document = document_of(claim)
+    workloads = document.get("workloads") if isinstance(document, dict) else None
+    names = workloads if isinstance(workloads, dict) else []
+    return [f"{claim}{PART}{name}" for name in names]
+
+
+def verdict_file(claim):
+    """Where a claim ends: its receipt, or the table of those of its workloads."""
+    return f"results/{claim}/{'portfolio' if parts_of(claim) else 'receipt'}.json"
 
 
 def device_answers():
@@ -81,8 +109,10 @@ def backend_of(claim):
 
 
 DEVICE_ANSWERS = config["backend"] == "auto" and device_answers()
+CLAIMS = [path.stem for path in sorted(Path("config/claims").glob("*.yaml"))]
+PORTFOLIOS = [claim for claim in CLAIMS if parts_of(claim)]
 BACKENDS = {
-    path.stem: backend_of(path.stem) for path in Path("config/claims").glob("*.yaml")
+    name: backend_of(name) for claim in CLAIMS for name in [claim, *parts_of(claim)]
 }
 
 
@@ -132,7 +162,7 @@ def control_records(wildcards):
 
 
 wildcard_constraints:
-    claim="[a-z0-9]+(-[a-z0-9]+)*",
+    claim="[a-z0-9]+(--?[a-z0-9]+)*",
     role="|".join(ROLES),
     tool="|".join(TOOLS["cuda"]),
     number="[0-9]{2}",
@@ -157,20 +187,27 @@ def meaning(path):
 
 
 def claim_meaning(wildcards):
-    return meaning(f"config/claims/{wildcards.claim}.yaml")
+    return meaning(claim_file(wildcards.claim))
+
+
+def claim_path(wildcards):
+    return claim_file(wildcards.claim)
+
+
+def workload_name(wildcards):
+    return wildcards.claim.partition(PART)[2]
+
+
+def part_receipts(wildcards):
+    return [f"results/{part}/receipt.json" for part in parts_of(wildcards.claim)]
 
 
 def declared(wildcards, *keys):
     """A value in the YAML of a claim, None where there is no such value."""
-    try:
-        value = yaml.safe_load(
-            Path(f"config/claims/{wildcards.claim}.yaml").read_bytes()
-        )
-        for key in keys:
-            value = value[key]
-        return value
-    except (OSError, KeyError, TypeError, ValueError, yaml.YAMLError):
-        return None
+    value = document_of(wildcards.claim)
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
 
 
 def existing(path):

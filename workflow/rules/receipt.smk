@@ -4,6 +4,7 @@ REQUIRED INPUTS:
     all records of results/{claim}/
 OUTPUTS:
     results/{claim}/receipt.json
+    results/{claim}/portfolio.json, for a claim with several workloads
 """
 
 
@@ -29,5 +30,22 @@ rule assemble_receipt:
         """
         python workflow/scripts/assemble_receipt.py \
             --documents {input:q} \
+            --output {output:q} 2>&1 | tee {log:q}
+        """
+
+
+rule assemble_portfolio:
+    input:
+        part_receipts,
+    output:
+        "results/{claim}/portfolio.json",
+    log:
+        "logs/{claim}/portfolio.log",
+    wildcard_constraints:
+        claim="|".join(PORTFOLIOS) or "(?!)",
+    shell:
+        """
+        python workflow/scripts/assemble_portfolio.py \
+            --receipts {input:q} \
             --output {output:q} 2>&1 | tee {log:q}
         """

@@ -12,6 +12,7 @@ from fivegates import operations
 from fivegates.claim import CLAIM_SCHEMA, Claim, require_bound
 from fivegates.errors import ClaimError
 from fivegates.gate import ROOT, guarded
+from fivegates.portfolio import PART, singled_out
 from fivegates.schema import check
 from fivegates.store import Store, canonical, read_bytes
 
@@ -34,6 +35,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--results", type=Path, default=Path("results"))
     parser.add_argument("--claim", type=Path, required=True, help="YAML of the claim")
+    parser.add_argument("--workload", default="", help="one of several, by name")
     parser.add_argument("--policy", type=json.loads, required=True, help="JSON")
     parser.add_argument("--output", type=Path, required=True, help="claim.json")
     return parser.parse_args(argv)
@@ -47,17 +49,29 @@ def load_yaml(path: Path) -> Any:
         raise ClaimError(f"{path}: not YAML: {text}") from None
 
 
-def freeze(name: str, document: Any, policy: Any) -> bytes:
-    """The frozen claim; ClaimError, all problems at once, where it cannot be judged."""
-    check(document, "claim", name, ClaimError)
+def freeze(name: str, document: Any, policy: Any, workload: str = "") -> bytes:
+    """The frozen claim; ClaimError, all problems at once, where it cannot be judged.
+
+    Of a claim with several workloads the one that is named is frozen, as a claim of its
+    own that names all of them.
+    """
+    several = singled_out(document, name)
+    if workload not in several:
+        raise ClaimError(
+            f"{name}: no workload {workload!r}, expected one of {', '.join(several)}"
+        )
+    for one in several.values():
+        check(one, "claim", name, ClaimError)
+    document = several[workload]
     stem = Path(name).stem
     config = {"claim": stem, "claims": [stem], "backend": "auto", "policy": policy}
     check(config, "config", "config/config.yaml", ClaimError)
     frozen = {
         "schema": CLAIM_SCHEMA,
-        "name": stem,
+        "name": f"{stem}{PART}{workload}" if workload else stem,
         "claim": document,
         "policy": policy,
+        **({"portfolio": sorted(several)} if workload else {}),
     }
     try:
         claim = Claim.from_dict(frozen)
@@ -76,7 +90,8 @@ def freeze(name: str, document: Any, policy: Any) -> bytes:
 
 def main(argv: list[str] | None = None) -> int:
     args = parse_args(argv)
-    data = freeze(str(args.claim), load_yaml(args.claim), args.policy)
+    document = load_yaml(args.claim)
+    data = freeze(str(args.claim), document, args.policy, args.workload)
     Store(args.results).publish(args.output, data)
     return 0
 

@@ -132,7 +132,10 @@ class Policy:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Claim:
-    """A frozen claim, by version 1 or 2 of its schema."""
+    """A frozen claim, by version 1 or 2 of its schema.
+
+    `portfolio` names all workloads where this is the claim for one of several.
+    """
 
     version: int
     name: str
@@ -143,6 +146,7 @@ class Claim:
     margin: float
     arms: Mapping[Role, Arm]
     policy: Policy
+    portfolio: tuple[str, ...]
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Claim":
@@ -160,6 +164,7 @@ class Claim:
             margin=claim["margin"],
             arms={role: Arm.from_dict(role, claim[role]) for role in ROLES},
             policy=Policy.from_dict(data["policy"]),
+            portfolio=tuple(data.get("portfolio", ())),
         )
 
 

@@ -1,4 +1,4 @@
-"""The `fivegates` command: verify a receipt; calibrate; add a session."""
+"""The `fivegates` command: verify; calibrate; add a session; begin something new."""
 
 import argparse
 import io
@@ -8,6 +8,7 @@ from pathlib import Path
 
 from fivegates import pipeline
 from fivegates.errors import EvidenceError
+from fivegates.skeleton import new_claim, new_operation
 from fivegates.verify import Verification, verify
 
 ERROR_STATUS = 2
@@ -34,6 +35,13 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     actions = sessions.add_subparsers(dest="action", required=True)
     adder = actions.add_parser("add", help="time one more session, on the same device")
     adder.add_argument("claim")
+    beginner = commands.add_parser("new", help="write a working beginning")
+    kinds = beginner.add_subparsers(dest="kind", required=True)
+    operation = kinds.add_parser("operation", help="a contract and its plain arm")
+    operation.add_argument("name")
+    claim = kinds.add_parser("claim", help="a claim and its candidate")
+    claim.add_argument("name")
+    claim.add_argument("--operation", required=True, help="a folder in kernels/")
     return parser.parse_args(argv)
 
 
@@ -48,12 +56,25 @@ def main(argv: list[str] | None = None) -> int:
             return pipeline.calibrate(arguments.experiments)
         if arguments.command == "sessions":
             return pipeline.add_session(arguments.claim)
+        if arguments.command == "new":
+            return _begin(arguments)
     except EvidenceError as error:
         print(error, file=sys.stderr)
         return ERROR_STATUS
     verification = verify(arguments.receipt, datetime.now(UTC))
     _show(arguments.receipt, verification)
     return verification.exit_status
+
+
+def _begin(arguments: argparse.Namespace) -> int:
+    root = Path.cwd()
+    if arguments.kind == "operation":
+        written = new_operation(root, arguments.name)
+    else:
+        written = new_claim(root, arguments.name, arguments.operation)
+    for path in written:
+        print(path)
+    return 0
 
 
 def _show(path: Path, verification: Verification) -> None:

@@ -12,7 +12,7 @@ from fivegates.store import read_json
 
 CALIBRATION = Path("results/calibration.json")
 SESSIONS_MAXIMUM = 99
-CLAIM_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+CLAIM_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*(--[a-z0-9]+)?")
 
 
 def calibrate(experiments: int) -> int:

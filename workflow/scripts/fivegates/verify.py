@@ -16,6 +16,8 @@ from fivegates.arm import ROLES, Role
 from fivegates.derivation import Context, barred, derive
 from fivegates.errors import ArtifactError, EvidenceError
 from fivegates.evidence import Evidence, predecessors, subjects
+from fivegates.portfolio import PORTFOLIO_SCHEMA
+from fivegates.portfolio import build as build_portfolio
 from fivegates.receipt import build
 from fivegates.record import Artifact, Record, Verdict, gate_of
 from fivegates.rounding import differences
@@ -61,6 +63,8 @@ def verify(path: Path, now: datetime) -> Verification:
     try:
         data = read_bytes(path)
         receipt = parse(data, str(path))
+        if isinstance(receipt, dict) and receipt.get("schema") == PORTFOLIO_SCHEMA:
+            return _verify_portfolio(path, data, receipt, now)
         check(receipt, "receipt", str(path), ArtifactError)
         if canonical(receipt) != data:
             raise ArtifactError(f"{path}: not canonical JSON, expected sorted keys, LF")
@@ -73,6 +77,31 @@ def verify(path: Path, now: datetime) -> Verification:
         return Verification(receipt=None, sha256=None, problems=(str(error),))
     return Verification(
         receipt=receipt, sha256=sha256(data), problems=tuple(dict.fromkeys(problems))
+    )
+
+
+def _verify_portfolio(
+    path: Path, data: bytes, portfolio: Mapping[str, Any], now: datetime
+) -> Verification:
+    """Check every receipt that a portfolio binds, and that it says what they say."""
+    check(portfolio, "portfolio", str(path), ArtifactError)
+    results, receipts = _results_folder(path), {}
+    problems: list[str] = []
+    for row in portfolio["workloads"]:
+        part = results / row["name"] / "receipt.json"
+        found = verify(part, now)
+        problems += found.problems
+        if found.receipt is None or found.sha256 is None:
+            continue
+        receipts[row["name"]] = (found.sha256, found.receipt)
+        if found.sha256 != row["sha256"]:
+            problems.append(
+                f"{part}: sha256 {found.sha256}, expected {row['sha256']} as in {path}"
+            )
+    if not problems and canonical(build_portfolio(receipts)) != data:
+        problems.append(f"{path}: not what its receipts say together")
+    return Verification(
+        receipt=portfolio, sha256=sha256(data), problems=tuple(problems)
     )
 
 

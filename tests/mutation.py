@@ -1,0 +1,255 @@
+"""Single faults in correct arms, and which gate refuses each on the host.
+
+`tests/mutants/<operation>.yaml` names a claim and, for either of its arms, one textual
+edit a mutant with the gate that must refuse it. As a command it prints the matrix:
+
+    python tests/mutation.py [--output FILE.json] [OPERATION ...]
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).parents[1]
+sys.path[:0] = [str(ROOT / "workflow/scripts"), str(ROOT / "tests")]
+
+from fivegates import checking, operations, preflight, reference  # noqa: E402
+from fivegates.checked_host import check  # noqa: E402
+from fivegates.claim import CLAIM_SCHEMA, Claim, cases, require_bound  # noqa: E402
+from fivegates.constructs import needs_cuda_headers  # noqa: E402
+from fivegates.contract import Case, Operation  # noqa: E402
+from fivegates.exercise import compare_outputs, exercise_once  # noqa: E402
+from fivegates.headers import include_folder  # noqa: E402
+from fivegates.host.build import compile_arm  # noqa: E402
+from fivegates.host.compiler import find_compiler  # noqa: E402
+from fivegates.store import sha256  # noqa: E402
+from fivegates.trial import job, one_case_of_each_size  # noqa: E402
+
+MUTANTS = ROOT / "tests/mutants"
+SURVIVED = "-"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Mutant:
+    """One edit of one arm, and the gate or tool that must refuse it."""
+
+    operation: str
+    claim: str
+    name: str
+    role: str
+    old: str
+    new: str
+    gate: str
+
+    def source(self) -> str:
+        """The arm with its fault; ValueError unless the edit has one place."""
+        arm = ROOT / frozen(self.claim).arms[self.role].source
+        text = arm.read_text()
+        if text.count(self.old) != 1:
+            raise ValueError(
+                f"{self.operation}/{self.name}: {self.old!r} is {text.count(self.old)} "
+                f"times in {arm.name}, expected once"
+            )
+        return text.replace(self.old, self.new)
+
+
+def mutants(operation: str) -> list[Mutant]:
+    """Those of one operation's file."""
+    listed = yaml.safe_load((MUTANTS / f"{operation}.yaml").read_text())
+    return [
+        Mutant(**{"operation": operation, "claim": listed["claim"], **item})
+        for item in listed["mutants"]
+    ]
+
+
+def mutated_operations() -> list[str]:
+    """Operations with a file of mutants."""
+    return sorted(path.stem for path in MUTANTS.glob("*.yaml"))
+
+
+@cache
+def frozen(name: str) -> Claim:
+    """A claim of config/claims."""
+    policy = yaml.safe_load((ROOT / "config/config.yaml").read_text())["policy"]
+    document = yaml.safe_load((ROOT / f"config/claims/{name}.yaml").read_text())
+    data = {"schema": CLAIM_SCHEMA, "name": name, "claim": document, "policy": policy}
+    claim = Claim.from_dict(data)
+    require_bound(claim, contract(claim.operation, claim.workload.dtype))
+    return claim
+
+
+@cache
+def contract(operation: str, dtype: str) -> Operation:
+    """A contract of kernels."""
+    return operations.load(ROOT, operation, dtype)
+
+
+@lru_cache(maxsize=2)
+def known(name: str, shift: int) -> list[tuple[Case, Any, Any]]:
+    """Cases of a claim with other seeds, inputs, and what must come of them."""
+    claim = frozen(name)
+    operation = contract(claim.operation, claim.workload.dtype)
+    chosen = [replace(c, seed=c.seed + shift) for c in cases(claim, operation)]
+    found = [operation.inputs(case) for case in chosen]
+    return [
+        (case, inputs, operation.expected(inputs, case.sizes))
+        for case, inputs in zip(chosen, found, strict=True)
+    ]
+
+
+def refused_by(
+    name: str, role: str, source: str, *, shift: int = 0, gates: bool = True
+) -> tuple[str, str]:
+    """Gate or tool that refuses the source in a role of a claim, and what it says.
+
+    Without `gates` only gate 1 looks.
+    """
+    claim = frozen(name)
+    arm = claim.arms[role]
+    operation = contract(claim.operation, claim.workload.dtype)
+    compiler = find_compiler()
+    headers = include_folder() if needs_cuda_headers(source) else None
+    built = compile_arm(
+        compiler,
+        source,
+        name=arm.source,
+        entry=arm.entry,
+        chosen=("values", "checked") if gates else ("values",),
+        headers=headers,
+    )
+    if built.refused:
+        return "build", built.refused
+    said = _judged(claim, role, source, built.images["values"], shift)
+    if said or not gates:
+        return ("reference", said) if said else (SURVIVED, "")
+    return _checked(claim, role, operation, source, built.images["checked"])
+
+
+def _judged(
+    claim: Claim,
+    role: str,
+    source: str,
+    image: bytes,
+    shift: int,
+) -> str:
+    """What gate 1 has against it."""
+    operation = contract(claim.operation, claim.workload.dtype)
+    tried = known(claim.name, shift)
+    chosen = [case for case, _, _ in tried]
+    trial = job(
+        claim,
+        operation,
+        role,
+        chosen,
+        entry=claim.arms[role].entry,
+        launches=preflight.sweep(chosen),
+        poison=True,
+    )
+    with tempfile.TemporaryDirectory(prefix="fivegates-") as temporary:
+        folder = Path(temporary, "arm")
+        exercised = exercise_once(
+            "host",
+            folder,
+            trial,
+            image,
+            [inputs for _, inputs, _ in tried],
+            source=source,
+            timeout_s=claim.policy.reference.timeout_s,
+        )
+        judged = [
+            reference.case_result(
+                chosen[report.index],
+                report,
+                compare_outputs(
+                    folder, report, tried[report.index][2], claim.tolerance
+                ),
+            )
+            for report in exercised.cases
+        ]
+    late = chosen[len(judged)] if exercised.timed_out else None
+    measured = {
+        "accepted_impostors": [],
+        "timed_out": None if late is None else reference.case_key(late),
+        "cases": judged,
+        "order": operation.order,
+    }
+    verdict = reference.judge(measured, claim)
+    return "" if verdict.status == "pass" else f"{verdict.reason}: {verdict.message}"
+
+
+def _checked(
+    claim: Claim, role: str, operation: Operation, source: str, image: bytes
+) -> tuple[str, str]:
+    """The first tool of the checker that has something against it."""
+    chosen = one_case_of_each_size(claim, operation)
+    arm = claim.arms[role]
+    trial = job(
+        claim, operation, role, chosen, entry=arm.entry, launches=1, poison=True
+    )
+    runs, logs = check(
+        find_compiler(),
+        {"checked": image},
+        source=source,
+        file=arm.source,
+        job=trial,
+        inputs=[operation.inputs(case) for case in chosen],
+        timeout_s=claim.policy.sanitizer.timeout_s,
+    )
+    texts = {name: data.decode() for name, data in logs.items()}
+    for tool in checking.CHECKS:
+        found = checking.derive(tool, runs, texts, arm.entry)
+        verdict = checking.judge(runs, found)
+        if verdict.status != "pass":
+            return tool, f"{verdict.reason}: {verdict.message}"
+    return SURVIVED, ""
+
+
+def tried(mutant: Mutant) -> dict[str, Any]:
+    """One row of the matrix."""
+    source = mutant.source()
+    gate, said = refused_by(mutant.claim, mutant.role, source)
+    return {
+        "operation": mutant.operation,
+        "mutant": mutant.name,
+        "role": mutant.role,
+        "source_sha256": sha256(source.encode()),
+        "expected": mutant.gate,
+        "refused_by": gate,
+        "said": said,
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("operations", nargs="*", default=mutated_operations())
+    parser.add_argument("--output", type=Path)
+    arguments = parser.parse_args()
+    chosen = [m for name in arguments.operations for m in mutants(name)]
+    with ProcessPoolExecutor() as pool:
+        rows = []
+        for row in pool.map(tried, chosen):
+            rows.append(row)
+            mark = "" if row["refused_by"] == row["expected"] else "  UNEXPECTED"
+            print(
+                f"{row['operation']:<12} {row['mutant']:<28} {row['refused_by']:<10}"
+                f"{mark} {row['said'][:90]}",
+                flush=True,
+            )
+    survivors = [row for row in rows if row["refused_by"] == SURVIVED]
+    print(f"{len(rows)} mutants, {len(survivors)} survived")
+    if arguments.output:
+        text = json.dumps(rows, indent=1, sort_keys=True) + "\n"
+        arguments.output.write_text(text)
+    return int(any(row["refused_by"] != row["expected"] for row in rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

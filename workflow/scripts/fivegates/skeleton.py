@@ -1,0 +1,197 @@
+"""Working beginnings: a contract with its first arm, and a claim with its candidate."""
+
+import re
+from pathlib import Path
+from string import Template
+
+from fivegates import operations
+from fivegates.errors import ArtifactError, ClaimError
+
+OPERATION_NAME = re.compile(r"[a-z][a-z0-9_]*")
+CLAIM_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+
+CONTRACT = Template('''\
+"""$name: y[i] = 2 * x[i]. NumPy only. Say here what is computed and for which values.
+
+Tolerance: one rounding, at most half a unit in the last place, 2**-24 of |r| in float32;
+four times that leaves room. Derive yours from dtype and operation count, and cite it.
+"""
+
+import numpy as np
+
+FORMULA = "y[i] = 2 * x[i]"
+REFERENCE = "CPU float64 of the represented inputs"
+SIZES = ("n",)
+DTYPES = ("float32",)
+OPERANDS = {"x": "input", "y": "output"}
+SCALARS = {}
+TOLERANCE = {"float32": {"atol": 0.0, "rtol": 4 * 2.0**-24}}
+
+SMALL_SIZES = (0, 1, 31, 255, 256, 257)
+SEEDS = (7, 19)
+
+
+def shapes(sizes):
+    """Shape of each operand."""
+    return dict.fromkeys(OPERANDS, (sizes["n"],))
+
+
+def cases(sizes):
+    """(generator, seed, sizes): around each tile, and the timed sizes with all values."""
+    small = [("ordinary", SEEDS[0], {"n": n}) for n in SMALL_SIZES if n != sizes["n"]]
+    timed = [(generator, seed, sizes) for generator in GENERATORS for seed in SEEDS]
+    return small + timed
+
+
+def ordinary(draw, n):
+    """Values of both signs. The first generator is the one that is timed."""
+    return draw.uniform(-1, 1, n)
+
+
+def wide(draw, n):
+    """Magnitudes from 1e-30 to 1e30."""
+    return draw.choice([-1.0, 1.0], n) * 10.0 ** draw.uniform(-30, 30, n)
+
+
+GENERATORS = {"ordinary": ordinary, "wide": wide}
+
+
+def inputs(generator, seed, sizes):
+    """Array x, shape (n,), cast to the claim's dtype."""
+    return {"x": GENERATORS[generator](np.random.default_rng(seed), sizes["n"])}
+
+
+def oracle(arrays, sizes):  # noqa: ARG001 - every oracle is given both
+    """Array y, float64, shape (n,)."""
+    return {"y": 2 * arrays["x"].astype(np.float64)}
+
+
+def flops(sizes):
+    """A multiplication an element."""
+    return sizes["n"]
+''')
+
+KERNEL = Template("""\
+// y[i] = 2 * x[i], float32: one element a thread.
+// Per element: 1 FLOP, 4 bytes read, 4 bytes written. Launch: ceil(n / 256) blocks of 256.
+extern "C" __global__ void ${name}_plain(const float* __restrict__ x,
+                                         float* __restrict__ y, size_t n) {
+    const size_t i = size_t(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (i < n) {
+        y[i] = 2.0f * x[i];
+    }
+}
+""")
+
+CLAIM = Template("""\
+claim: $entry lowers buffer-rotated $operation latency versus $baseline
+operation: $operation
+$workload
+baseline:
+$arm
+candidate:
+$candidate
+""")
+
+FIRST_CLAIM = """\
+workload:
+  sizes: {n: 1000003}
+  dtype: float32
+  boundary: device
+  cache_regime: buffer-rotated
+tolerance: {atol: 0.0, rtol: 2.3e-7}
+margin: 0.01
+baseline:
+  source: kernels/$operation/plain.cu
+  entry: ${operation}_plain
+  grid: ["ceil_div(n, 256)"]
+  block: [256]
+  arguments: [x, y, uint64 n]
+  options: [--std=c++17]
+candidate:
+"""
+
+
+def new_operation(root: Path, name: str) -> list[Path]:
+    """Write a contract and its plain arm; the paths, or ArtifactError."""
+    if not OPERATION_NAME.fullmatch(name):
+        raise ArtifactError(
+            f"{name!r}: no name of an operation, expected lower case letters, digits "
+            "and _, such as row_sum"
+        )
+    folder = Path("kernels", name)
+    return _written(
+        root,
+        {
+            folder / "operation.py": CONTRACT.substitute(name=name),
+            folder / "plain.cu": KERNEL.substitute(name=name),
+        },
+    )
+
+
+def new_claim(root: Path, name: str, operation: str) -> list[Path]:
+    """Write a claim and a candidate that is the baseline still, under its own name.
+
+    The baseline is that of the operation's first claim, or its plain arm.
+    """
+    if not CLAIM_NAME.fullmatch(name):
+        raise ArtifactError(
+            f"{name!r}: no name of a claim, expected lower case letters, digits and -, "
+            "such as row-sum-warp"
+        )
+    operations.load(root, operation)
+    text = _pattern(root, operation)
+    source = _field(text, "source")
+    entry = _field(text, "entry")
+    candidate, arm = name.replace("-", "_"), Path("kernels", operation)
+    head, _, baseline = text.partition("baseline:\n")
+    baseline = baseline.partition("candidate:\n")[0].rstrip("\n")
+    kernel = arm / f"{candidate}.cu"
+    body = baseline.replace(source, kernel.as_posix()).replace(entry, candidate)
+    workload = head[head.index("workload:") :].rstrip("\n")
+    return _written(
+        root,
+        {
+            Path("config/claims") / f"{name}.yaml": CLAIM.substitute(
+                entry=candidate,
+                baseline=entry,
+                operation=operation,
+                workload=workload,
+                arm=baseline,
+                candidate=body,
+            ),
+            kernel: (root / source).read_text().replace(entry, candidate),
+        },
+    )
+
+
+def _pattern(root: Path, operation: str) -> str:
+    """A claim about the operation to follow."""
+    for path in sorted((root / "config/claims").glob("*.yaml")):
+        text = path.read_text()
+        if re.search(rf"^operation: {operation}$", text, re.M):
+            return text
+    if not (root / "kernels" / operation / "plain.cu").is_file():
+        raise ClaimError(
+            f"kernels/{operation}/plain.cu: no such file and no claim about "
+            f"{operation}, expected an arm to begin with"
+        )
+    return Template(FIRST_CLAIM).substitute(operation=operation)
+
+
+def _field(text: str, name: str) -> str:
+    found = re.search(rf"^  {name}: (\S+)$", text, re.M)
+    if found is None:
+        raise ClaimError(f"baseline.{name} is missing, expected it on a line")
+    return found[1]
+
+
+def _written(root: Path, files: dict[Path, str]) -> list[Path]:
+    """Write all files, or none where one is there already."""
+    for path in files:
+        if (root / path).exists():
+            raise ArtifactError(f"{path}: exists, expected a new name")
+    for path, text in files.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+    return list(files)
