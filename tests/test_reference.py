@@ -194,7 +194,7 @@ def unwritten_at(index):
             measured(unwritten_at(254)),
             Reason.UNWRITTEN_OUTPUT,
             "n=257, seed=7, lab: 3 of 257 elements of y outside tolerance; first at "
-            "254: unwritten, r=0.984375",
+            "254: unwritten, r=0.984375; they are the last 3",
         ),
         (
             measured(off_at(0, np.inf)),

@@ -1,11 +1,16 @@
 """Row sum: y[r] = sum over c of x[r, c], rows contiguous. NumPy only.
 
-Tolerance: a sum of n terms in any order errs by at most (n - 1) u sum|x| to first order,
-u = 2**-24 (Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 4.2),
-and by about sqrt(depth) u sum|x| where rounding errors are independent (Higham and Mary,
-SIAM J. Sci. Comput. 41, 2019). A block adds a few dozen terms a thread and then a tree:
-16 u sum|x| has room for it, and none for a sum in half precision. An output in float16 is
-rounded once more, by half a unit of 2**-10 |r|.
+A NaN in a row makes its sum NaN, as do infinities of both signs; one infinity stays.
+Tolerance: a sum of n terms in any order errs by at most (n - 1) u sum|x| to first
+order, u = 2**-24 (Higham, Accuracy and Stability of Numerical Algorithms, 2002,
+section 4.2), and by about sqrt(depth) u sum|x| where rounding errors are independent
+(Higham and Mary, SIAM J. Sci. Comput. 41, 2019). A block adds a few dozen terms a
+thread and then a tree: 16 u sum|x| has room for it, and none for a sum in half
+precision. An output in float16 is rounded once more, by half a unit of 2**-10 |r|.
+
+Float16 is accumulated in float32 too. Errors of a sum in half average out over random
+terms, so rows that repeat one value are among the cases: each addition then errs to
+the same side, and ones stand still at 2048.
 """
 
 import numpy as np
@@ -23,10 +28,11 @@ TOLERANCE = {
     "float16": {"atol": 2.0**-24, "rtol": 1.25 * 2.0**-10},
 }
 NONFINITE = "propagate"
-STRESS = ("cancelling", "subnormal", "special")
+STRESS = ("offset", "cancelling", "subnormal", "special")
 
 SMALL_COLS = (1, 2, 31, 32, 33, 127, 255, 256, 257, 1021, 1024, 1025, 4099)
 SMALL_ROWS = 3
+LONG = ({"rows": 5, "cols": 4096}, {"rows": 5, "cols": 16411})
 SEEDS = (7, 19)
 
 
@@ -40,6 +46,7 @@ def cases(sizes):
     small = [{"rows": SMALL_ROWS, "cols": cols} for cols in SMALL_COLS]
     small += [{"rows": 0, "cols": 8}, {"rows": 1, "cols": sizes["cols"]}]
     chosen = [("ordinary", SEEDS[0], s) for s in [*small, sizes] if s != sizes]
+    chosen += [("repeated", SEEDS[0], s) for s in LONG]
     chosen += [(generator, seed, sizes) for generator in GENERATORS for seed in SEEDS]
     return chosen
 
@@ -58,8 +65,14 @@ def cancelling(draw, rows, cols):
 
 
 def offset(draw, rows, cols):
-    """A mean far above the spread."""
-    return 100 + draw.standard_normal((rows, cols))
+    """A mean far above the spread, in each row another."""
+    return draw.uniform(8, 40, (rows, 1)) + draw.standard_normal((rows, cols))
+
+
+def repeated(draw, rows, cols):
+    """Each row one value: 1, or a little more that half precision rounds off a sum."""
+    extra = np.append(0, draw.choice([1, 3, 7, 15], rows)) / 1024
+    return np.repeat(1 + extra[:rows, np.newaxis], cols, axis=1)
 
 
 def subnormal(draw, rows, cols):
@@ -83,6 +96,7 @@ def special(draw, rows, cols):
 GENERATORS = {
     "ordinary": ordinary,
     "offset": offset,
+    "repeated": repeated,
     "cancelling": cancelling,
     "subnormal": subnormal,
     "special": special,
@@ -100,8 +114,10 @@ def oracle(arrays, sizes):  # noqa: ARG001 - every oracle is given both
     x = arrays["x"]
     with np.errstate(invalid="ignore"):
         total = x.astype(np.float64).sum(axis=1)
-    largest = float(np.finfo(x.dtype).max)
-    return {"y": np.where(np.abs(total) > largest, np.copysign(np.inf, total), total)}
+    largest = np.finfo(x.dtype).max
+    last_step = float(largest) - float(np.nextafter(largest, 0 * largest))
+    infinite = np.abs(total) >= float(largest) + last_step / 2
+    return {"y": np.where(infinite, np.copysign(np.inf, total), total)}
 
 
 def magnitude(arrays, sizes):  # noqa: ARG001 - every magnitude is given both

@@ -52,8 +52,12 @@ class Right:
     dtype: str = "float32"
 
     def allowed(self, atol: float, rtol: float) -> np.ndarray:
-        """Error that each element may have: `atol + rtol*magnitude`."""
-        return np.asarray(atol + rtol * self.magnitude)
+        """Error that each element may have: `atol + rtol*magnitude`.
+
+        Where the magnitude is not finite there is no error to allow.
+        """
+        finite = np.isfinite(self.magnitude)
+        return np.asarray(atol + rtol * np.where(finite, self.magnitude, 0.0))
 
 
 Expected = Mapping[str, Right]

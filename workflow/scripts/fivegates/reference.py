@@ -55,8 +55,8 @@ def compare(
     same, and written.
     """
     y, r = actual.ravel().astype(np.float64), expected.ravel()
-    against = np.abs(r) if magnitude is None else magnitude.ravel()
-    allowed = tolerance.atol + tolerance.rtol * against
+    right = Right(values=r, magnitude=np.abs(r) if magnitude is None else magnitude)
+    allowed = right.allowed(tolerance.atol, tolerance.rtol)
     poisoned = _poisoned(actual)
     finite = np.isfinite(y) & np.isfinite(r)
     error = np.abs(np.where(finite, y, 0.0) - np.where(finite, r, 0.0))

@@ -1,0 +1,27 @@
+// y[r] = sum(x[r, c]), half in and out, accumulated in float32:
+// a block a row, a tree in shared memory.
+// Per element: 1 FLOP, 2 bytes read. Launch: rows blocks of 256 threads.
+#include <cuda_fp16.h>
+
+extern "C" __global__ void row_sum_tree_half(const __half* __restrict__ x,
+                                             __half* __restrict__ y, size_t rows,
+                                             size_t cols) {
+    __shared__ float partial[256];
+    const size_t row = blockIdx.x;
+    const unsigned thread = threadIdx.x;
+    float sum = 0.0f;
+    for (size_t c = thread; c < cols; c += blockDim.x) {
+        sum += __half2float(x[row * cols + c]);
+    }
+    partial[thread] = sum;
+    __syncthreads();
+    for (unsigned width = blockDim.x / 2; width > 0; width /= 2) {
+        if (thread < width) {
+            partial[thread] += partial[thread + width];
+        }
+        __syncthreads();
+    }
+    if (thread == 0) {
+        y[row] = __float2half_rn(partial[0]);
+    }
+}
