@@ -35,13 +35,13 @@ rule freeze_claim:
         "logs/{claim}/claim.log",
     params:
         meaning=claim_meaning,
-        workload=workload_name,
+        workload=workload_words,
         policy=json.dumps(config["policy"], sort_keys=True),
     shell:
         """
         python workflow/scripts/freeze_claim.py \
             --claim {input.claim:q} \
-            --workload {params.workload:q} \
+            {params.workload:q} \
             --policy {params.policy:q} \
             --output {output:q} 2>&1 | tee {log:q}
         """

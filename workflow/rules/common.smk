@@ -194,8 +194,9 @@ def claim_path(wildcards):
     return claim_file(wildcards.claim)
 
 
-def workload_name(wildcards):
-    return wildcards.claim.partition(PART)[2]
+def workload_words(wildcards):
+    name = wildcards.claim.partition(PART)[2]
+    return ["--workload", name] if name else []
 
 
 def part_receipts(wildcards):
