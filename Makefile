@@ -6,7 +6,7 @@ BIN = $(VENV)/bin
 # cuda13 or cuda12 where a driver answers, else host: what this machine can run.
 EXTRA ?= $(shell $(PYTHON) workflow/scripts/choose_extra.py)
 
-.PHONY: receipt judge test check clean
+.PHONY: receipt judge test mutants check clean
 
 # The receipt is the product whatever it says: only an invalid one is an error here.
 receipt: $(VENV)/.$(EXTRA)
@@ -18,6 +18,10 @@ judge: $(VENV)/.$(EXTRA)
 
 test: $(VENV)/.$(EXTRA) $(VENV)/.dev
 	$(BIN)/python -m pytest -n auto --dist loadgroup
+
+# Every single fault in tests/mutants/, and which gate refuses it; some minutes.
+mutants: $(VENV)/.$(EXTRA) $(VENV)/.dev
+	$(BIN)/python tests/mutation.py
 
 check: $(VENV)/.dev
 	PATH="$(abspath $(BIN)):$$PATH" .ci/check

@@ -106,40 +106,35 @@ def known(name: str, shift: int) -> list[tuple[Case, Any, Any]]:
 
 
 def refused_by(
-    name: str, role: str, source: str, *, shift: int = 0, gates: bool = True
+    claim: Claim, role: str, source: str, *, shift: int = 0, gates: bool = True
 ) -> tuple[str, str]:
     """Gate or tool that refuses the source in a role of a claim, and what it says.
 
     Without `gates` only gate 1 looks.
     """
-    claim = frozen(name)
+    said = _judged(claim, role, source, shift)
+    if said or not gates:
+        return ("reference", said) if said else (SURVIVED, "")
+    return checked(claim, role, source)
+
+
+def _image(claim: Claim, role: str, source: str, flavour: str) -> bytes:
     arm = claim.arms[role]
-    operation = contract(claim.operation, claim.workload.dtype)
-    compiler = find_compiler()
     headers = include_folder() if needs_cuda_headers(source) else None
     built = compile_arm(
-        compiler,
+        find_compiler(),
         source,
         name=arm.source,
         entry=arm.entry,
-        chosen=("values", "checked") if gates else ("values",),
+        chosen=(flavour,),
         headers=headers,
     )
     if built.refused:
-        return "build", built.refused
-    said = _judged(claim, role, source, built.images["values"], shift)
-    if said or not gates:
-        return ("reference", said) if said else (SURVIVED, "")
-    return _checked(claim, role, operation, source, built.images["checked"])
+        raise ValueError(f"{arm.source}: {built.refused}")
+    return built.images[flavour]
 
 
-def _judged(
-    claim: Claim,
-    role: str,
-    source: str,
-    image: bytes,
-    shift: int,
-) -> str:
+def _judged(claim: Claim, role: str, source: str, shift: int) -> str:
     """What gate 1 has against it."""
     operation = contract(claim.operation, claim.workload.dtype)
     tried = known(claim.name, shift)
@@ -159,7 +154,7 @@ def _judged(
             "host",
             folder,
             trial,
-            image,
+            _image(claim, role, source, "values"),
             [inputs for _, inputs, _ in tried],
             source=source,
             timeout_s=claim.policy.reference.timeout_s,
@@ -185,10 +180,9 @@ def _judged(
     return "" if verdict.status == "pass" else f"{verdict.reason}: {verdict.message}"
 
 
-def _checked(
-    claim: Claim, role: str, operation: Operation, source: str, image: bytes
-) -> tuple[str, str]:
+def checked(claim: Claim, role: str, source: str) -> tuple[str, str]:
     """The first tool of the checker that has something against it."""
+    operation = contract(claim.operation, claim.workload.dtype)
     chosen = one_case_of_each_size(claim, operation)
     arm = claim.arms[role]
     trial = job(
@@ -196,7 +190,7 @@ def _checked(
     )
     runs, logs = check(
         find_compiler(),
-        {"checked": image},
+        {"checked": _image(claim, role, source, "checked")},
         source=source,
         file=arm.source,
         job=trial,
@@ -215,7 +209,7 @@ def _checked(
 def tried(mutant: Mutant) -> dict[str, Any]:
     """One row of the matrix."""
     source = mutant.source()
-    gate, said = refused_by(mutant.claim, mutant.role, source)
+    gate, said = refused_by(frozen(mutant.claim), mutant.role, source)
     return {
         "operation": mutant.operation,
         "mutant": mutant.name,

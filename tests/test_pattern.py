@@ -54,8 +54,8 @@ def test_sizes_are_told_apart():
     cases = [case(1), case(255, failures=2), case(256), case(255), case(7, distinct=2)]
     cases += [case(n) for n in range(300, 306)]
     assert right_and_wrong(cases) == (
-        "; wrong at 255x3, 7x3, right at 1x3, 256x3, 300x3, 301x3, 302x3, 303x3 and 2 "
-        "more"
+        "; wrong at m=3 n=255, m=3 n=7, right at m=3 n=1, m=3 n=256, m=3 n=300, "
+        "m=3 n=301, m=3 n=302, m=3 n=303 and 2 more"
     )
 
 

@@ -1,3 +1,4 @@
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -6,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from fivegates.claim import Tolerance
-from fivegates.contract import Case, Right
-from fivegates.errors import ClaimError
+from fivegates.claim import Tolerance, cases
+from fivegates.contract import Case, Right, digest
+from fivegates.errors import ArtifactError, ClaimError
 from fivegates.impostors import accepted_impostors
 from fivegates.job import CaseReport
 from fivegates.record import Reason
@@ -18,8 +19,11 @@ from fivegates.reference import (
     compare,
     derive,
     judge,
+    keys,
     never_written,
+    require_complete,
 )
+from fivegates.store import canonical
 from fivegates.trial import one_case_of_each_size
 
 TOLERANCE = Tolerance(atol=2e-6, rtol=2e-5)
@@ -277,3 +281,40 @@ def test_generators_are_deterministic_and_differ_by_seed(triad):
 def test_sanitizer_sees_every_size_once(claim, triad):
     chosen = one_case_of_each_size(claim, triad)
     assert [c.sizes["n"] for c in chosen] == [0, 1, 255, 256, 257, 1_000_003]
+
+
+def test_message_is_the_same_from_the_record_whose_keys_are_sorted(claim):
+    """The verifier derives it again from what was written."""
+    case = Case(generator="lab", seed=7, sizes={"rows": 3, "cols": 257})
+    outputs = {"y": compare(off_at(5, 1.0), right(), TOLERANCE)}
+    found = {**measured(), "cases": [case_result(case, report(), outputs)]}
+    found["cases"].append(case_result(CASE, report(), measured_right()))
+    written = json.loads(canonical(found))
+    assert judge(written, claim) == judge(found, claim)
+    assert "cols=257, rows=3, seed=7, lab" in judge(found, claim).message
+
+
+def measured_right():
+    return {"y": compare(right().astype(np.float32), right(), TOLERANCE)}
+
+
+def test_cases_must_be_those_of_the_frozen_plan(claim):
+    found = measured()
+    found["cases"][0]["sizes"] = dict(claim.workload.sizes)
+    planned = replace(claim, cases_sha256=digest(keys(found)))
+    require_complete(found, planned, [10])
+    found["cases"][0]["seed"] += 1
+    with pytest.raises(ArtifactError) as error:
+        require_complete(found, planned, [10])
+    assert str(error.value) == (
+        f"reference: cases have sha256 {digest(keys(found))}, expected "
+        f"{planned.cases_sha256} as in the claim"
+    )
+
+
+def test_seed_of_a_claim_shifts_that_of_every_case(claim, triad):
+    plain, shifted = cases(claim, triad), cases(replace(claim, seed=5), triad)
+    assert [c.seed + 5 for c in plain] == [c.seed for c in shifted]
+    assert [(c.generator, c.sizes) for c in plain] == [
+        (c.generator, c.sizes) for c in shifted
+    ]

@@ -456,7 +456,8 @@ BAD = {
         lambda claim: claim.update(operation="quadrad"),
         None,
         f"{CLAIM}: operation is 'quadrad': kernels/quadrad/operation.py does not "
-        "exist, expected one of: triad",
+        "exist, expected one of: gather, histogram, layernorm, matmul, recurrent, "
+        "rmsnorm, row_max, row_sum, softmax, transpose, triad",
     ),
     "kernel file that is not there": (
         lambda claim: claim["candidate"].update(source="kernels/triad/vec5.cu"),
@@ -530,7 +531,11 @@ def test_bad_input_is_one_error_and_leaves_no_record(tree, what):
         (
             "claim: triad-vec4",
             "claim: triad-vec5",
-            "claim is 'triad-vec5', expected one of: triad-vec4",
+            "claim is 'triad-vec5', expected one of: gather-rows, histogram-shared, "
+            "layernorm-registers, matmul-half-tiled, matmul-tiled, "
+            "recurrent-double-buffer, recurrent-one-barrier, rmsnorm-registers, "
+            "row-max-warp, row-sum-half, row-sum-shapes, row-sum-warp, "
+            "softmax-registers, transpose-tiled, triad-vec4",
         ),
         ("backend: auto", "backend: gpu", "backend: expected "),
         ("padding_bytes", "padding", "policy.sanitizer: expected padding_bytes and"),

@@ -9,7 +9,8 @@ from typing import Any
 import yaml
 
 from fivegates import operations
-from fivegates.claim import CLAIM_SCHEMA, Claim, require_bound
+from fivegates.claim import CLAIM_SCHEMA, Claim, cases, require_bound
+from fivegates.contract import digest
 from fivegates.errors import ClaimError
 from fivegates.gate import ROOT, guarded
 from fivegates.portfolio import PART, singled_out
@@ -75,9 +76,8 @@ def freeze(name: str, document: Any, policy: Any, workload: str = "") -> bytes:
     }
     try:
         claim = Claim.from_dict(frozen)
-        require_bound(
-            claim, operations.load(ROOT, claim.operation, claim.workload.dtype)
-        )
+        operation = operations.load(ROOT, claim.operation, claim.workload.dtype)
+        require_bound(claim, operation)
     except ClaimError as error:
         raise ClaimError(f"{name}: {error}") from None
     for role, arm in claim.arms.items():
@@ -85,7 +85,7 @@ def freeze(name: str, document: Any, policy: Any, workload: str = "") -> bytes:
             raise ClaimError(
                 f"{name}: {role}.source is {arm.source!r}, expected an existing file"
             )
-    return canonical(frozen)
+    return canonical({**frozen, "cases_sha256": digest(cases(claim, operation))})
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -6,7 +6,7 @@ cache regime, the launch resolves, the working set fits). Opens no file, asks no
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from fivegates.arm import ROLES, Arm, Launch, Role, resolve
@@ -134,7 +134,9 @@ class Policy:
 class Claim:
     """A frozen claim, by version 1 or 2 of its schema.
 
-    `portfolio` names all workloads where this is the claim for one of several.
+    `portfolio` names all workloads where this is the claim for one of several. `seed`
+    is added to those of the contract's cases; `cases_sha256` is the digest of their
+    plan, which claims of before do not have.
     """
 
     version: int
@@ -147,6 +149,8 @@ class Claim:
     arms: Mapping[Role, Arm]
     policy: Policy
     portfolio: tuple[str, ...]
+    seed: int
+    cases_sha256: str | None
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Claim":
@@ -165,6 +169,8 @@ class Claim:
             arms={role: Arm.from_dict(role, claim[role]) for role in ROLES},
             policy=Policy.from_dict(data["policy"]),
             portfolio=tuple(data.get("portfolio", ())),
+            seed=claim.get("seed", 0),
+            cases_sha256=data.get("cases_sha256"),
         )
 
 
@@ -189,7 +195,10 @@ def _require_matching_slots(workload: Workload) -> None:
 
 def cases(claim: Claim, operation: Operation) -> tuple[Case, ...]:
     """Every case of gate 1: the contract's own, with the timed sizes among them."""
-    return operation.cases(claim.workload.sizes)
+    return tuple(
+        replace(case, seed=case.seed + claim.seed)
+        for case in operation.cases(claim.workload.sizes)
+    )
 
 
 def launch(

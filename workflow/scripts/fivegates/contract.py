@@ -3,7 +3,9 @@
 `kernels/<operation>/operation.py` states it; `operations.py` loads it.
 """
 
-from collections.abc import Callable, Mapping
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -26,9 +28,15 @@ class Case:
     sizes: Sizes
 
     def label(self) -> str:
-        """Name for messages: `n=257, seed=7, lab`."""
-        sizes = ", ".join(f"{name}={value}" for name, value in self.sizes.items())
+        """Name for messages: `n=257, seed=7, lab`. Records are sorted, so this is too."""
+        sizes = ", ".join(f"{n}={value}" for n, value in sorted(self.sizes.items()))
         return f"{sizes}, seed={self.seed}, {self.generator}"
+
+
+def digest(cases: Sequence[Case]) -> str:
+    """Digest of a plan of cases: generator, seed and sizes of each, in its order."""
+    rows = [[case.generator, case.seed, dict(case.sizes)] for case in cases]
+    return hashlib.sha256(json.dumps(rows, sort_keys=True).encode()).hexdigest()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

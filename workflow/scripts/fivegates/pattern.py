@@ -46,7 +46,7 @@ def _is_wrong(case: Mapping[str, Any]) -> bool:
 
 
 def _sizes(sizes: Mapping[str, int]) -> str:
-    return "x".join(map(str, sizes.values()))
+    return " ".join(f"{name}={value}" for name, value in sorted(sizes.items()))
 
 
 def _listed(labels: Sequence[str]) -> str:

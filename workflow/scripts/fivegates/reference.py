@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fivegates.claim import Claim, Tolerance
-from fivegates.contract import Case, Right
+from fivegates.contract import Case, Right, digest
 from fivegates.errors import ArtifactError
 from fivegates.job import POISON_BYTE, CaseReport
 from fivegates.pattern import places, right_and_wrong
@@ -198,6 +198,11 @@ def require_complete(
     `launches` is what each case needs.
     """
     cases = measured["cases"]
+    if claim.cases_sha256 not in (None, digest(keys(measured))):
+        raise ArtifactError(
+            f"reference: cases have sha256 {digest(keys(measured))}, expected "
+            f"{claim.cases_sha256} as in the claim"
+        )
     if claim.workload.sizes not in [case["sizes"] for case in cases]:
         raise ArtifactError("reference: no case has the timed sizes, expected one")
     for case, needed in zip(cases, launches, strict=True):

@@ -1,0 +1,99 @@
+"""Every operation has faults that its gates refuse, and arms that they do not."""
+
+import json
+
+import pytest
+import yaml
+
+import mutation
+from conftest import ROOT
+from fivegates.store import sha256
+from mutation import Mutant, frozen, mutants, mutated_operations, refused_by, tried
+
+RESULTS = ROOT / "benchmarks/results/mutants.json"
+OPERATIONS = sorted(path.parent.name for path in ROOT.glob("kernels/*/operation.py"))
+CLAIMS = sorted(path.stem for path in ROOT.glob("config/claims/*.yaml"))
+# Its candidate is a fault: tests/kernels/recurrent_one_barrier.cu.
+RACY = "recurrent-one-barrier"
+
+
+def arms():
+    for name in CLAIMS:
+        claim = yaml.safe_load((ROOT / f"config/claims/{name}.yaml").read_text())
+        if "workload" in claim and name != RACY:
+            yield from ((name, role) for role in ("baseline", "candidate"))
+
+
+def test_every_operation_has_at_least_twelve_mutants_of_more_than_one_gate():
+    assert mutated_operations() == OPERATIONS
+    for operation in OPERATIONS:
+        listed = mutants(operation)
+        assert len({m.name for m in listed}) == len(listed) >= 12
+        assert len({m.source() for m in listed}) == len(listed)
+        assert {m.role for m in listed} == {"baseline", "candidate"}
+        assert len({m.gate for m in listed}) > 1
+
+
+def test_committed_matrix_is_of_these_mutants_and_none_survived():
+    rows = json.loads(RESULTS.read_text())
+    listed = [m for operation in OPERATIONS for m in mutants(operation)]
+    assert [(r["operation"], r["mutant"], r["source_sha256"]) for r in rows] == [
+        (m.operation, m.name, sha256(m.source().encode())) for m in listed
+    ]
+    for row, mutant in zip(rows, listed, strict=True):
+        assert row["refused_by"] == row["expected"] == mutant.gate, row
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_first_mutant_of_each_operation_is_refused_here_too(operation):
+    row = tried(mutants(operation)[0])
+    assert row["refused_by"] == row["expected"], row["said"]
+
+
+@pytest.mark.parametrize(("name", "role"), list(arms()))
+def test_correct_arm_is_not_refused(name, role):
+    source = (ROOT / frozen(name).arms[role].source).read_text()
+    assert refused_by(frozen(name), role, source) == (mutation.SURVIVED, "")
+
+
+def test_mutant_that_survives_fails_the_command(monkeypatch, capsys):
+    """A comment is no fault."""
+    harmless = Mutant(
+        operation="triad",
+        claim="triad-vec4",
+        name="comment",
+        role="baseline",
+        old="if (i < n)",
+        new="if (i < n)  // still",
+        gate="reference",
+    )
+    monkeypatch.setattr(mutation, "mutants", lambda _: [harmless])
+    monkeypatch.setattr("sys.argv", ["mutation.py", "triad"])
+    assert mutation.main() == 1
+    assert capsys.readouterr().out.splitlines() == [
+        "triad        comment                      -           UNEXPECTED ",
+        "1 mutants, 1 survived",
+    ]
+
+
+def test_edit_that_has_no_place_or_two_is_an_error():
+    listed = mutants("triad")[0]
+    lost = Mutant(
+        operation="triad",
+        claim=listed.claim,
+        name="lost",
+        role="candidate",
+        old="fmaf(",
+        new="",
+        gate="reference",
+    )
+    with pytest.raises(ValueError, match=r"triad/lost: 'fmaf\(' is 5 times in vec4.cu"):
+        lost.source()
+
+
+def test_page_shows_the_committed_matrix(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    import operations_page
+
+    page = operations_page.PAGE.read_text()
+    assert operations_page.rendered(page) == page
