@@ -50,9 +50,16 @@ def test_every_receipt_field_is_explained():
 
 
 def test_claim_in_the_docs_is_the_claim_in_the_configuration():
-    (shown,) = blocks((ROOT / "docs/claims.md").read_text())
+    shown, _ = blocks((ROOT / "docs/claims.md").read_text())
     claim = (ROOT / "config/claims/triad-vec4.yaml").read_text()
     assert yaml.safe_load(shown) == yaml.safe_load(claim)
+
+
+def test_workloads_in_the_docs_are_some_of_a_claim():
+    _, shown = blocks((ROOT / "docs/claims.md").read_text())
+    claim = yaml.safe_load((ROOT / "config/claims/row-sum-shapes.yaml").read_text())
+    for name, workload in yaml.safe_load(shown)["workloads"].items():
+        assert claim["workloads"][name] == workload
 
 
 def test_every_claim_field_is_explained():

@@ -57,21 +57,21 @@ def test_correct_arm_is_not_refused(name, role):
 
 
 def test_mutant_that_survives_fails_the_command(monkeypatch, capsys):
-    """A comment is no fault."""
+    """The same guard in other words is no fault."""
     harmless = Mutant(
         operation="triad",
         claim="triad-vec4",
-        name="comment",
+        name="reworded",
         role="baseline",
         old="if (i < n)",
-        new="if (i < n)  // still",
+        new="if (n > i)",
         gate="reference",
     )
     monkeypatch.setattr(mutation, "mutants", lambda _: [harmless])
     monkeypatch.setattr("sys.argv", ["mutation.py", "triad"])
     assert mutation.main() == 1
     assert capsys.readouterr().out.splitlines() == [
-        "triad        comment                      -           UNEXPECTED ",
+        "triad        reworded                     -           UNEXPECTED ",
         "1 mutants, 1 survived",
     ]
 

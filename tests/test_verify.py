@@ -13,6 +13,7 @@ from fivegates.verify import verify
 from trees import (
     EXIT_STATUS,
     NOW,
+    OTHERS,
     RECEIPTS,
     SUPPORTED,
     TREES,
@@ -37,7 +38,13 @@ def test_committed_tree_verifies(name, capsys):
 
 def test_committed_trees_are_all_tried():
     found = {path.relative_to(RECEIPTS).as_posix() for path in RECEIPTS.glob("*/*")}
-    assert found == set(TREES)
+    assert found == {*TREES, *OTHERS}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_tree_of_another_operation_verifies(name):
+    found = verify(RECEIPTS / name / "receipt.json", NOW)
+    assert (found.problems, found.exit_status) == ((), OTHERS[name])
 
 
 def without_views(tree):

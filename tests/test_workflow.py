@@ -483,7 +483,7 @@ BAD = {
             claim["baseline"].update(grid=["ceil_div(n, 1024)"], block=[1024]),
         ),
         None,
-        f"{CLAIM}: workload.sizes is n=274877906944: needs 34084860461056 bytes of "
+        f"{CLAIM}: workload.sizes is n=274877906944: needs 45079976738816 bytes of "
         "memory, expected at most ",
     ),
     "kernel that does not compile": (

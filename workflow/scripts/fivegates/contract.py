@@ -28,7 +28,7 @@ class Case:
     sizes: Sizes
 
     def label(self) -> str:
-        """Name for messages: `n=257, seed=7, lab`. Records are sorted, so this is too."""
+        """Name for messages: `n=257, seed=7, lab`, sizes sorted as in a record."""
         sizes = ", ".join(f"{n}={value}" for n, value in sorted(self.sizes.items()))
         return f"{sizes}, seed={self.seed}, {self.generator}"
 

@@ -89,7 +89,7 @@ def load(root: Path, operation: str, dtype: str = "float32") -> Operation:
 
 
 def _bytes(module: ModuleType, dtypes: Mapping[str, str], sizes: Sizes) -> int:
-    """Bytes that any implementation must move: each operand once, or what is touched."""
+    """Bytes that must move: each operand once, or what the contract says."""
     touched = getattr(module, "touched", None)
     if touched is not None:
         counts = touched(sizes)

@@ -11,9 +11,9 @@ OPERATION_NAME = re.compile(r"[a-z][a-z0-9_]*")
 CLAIM_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 CONTRACT = Template('''\
-"""$name: y[i] = 2 * x[i]. NumPy only. Say here what is computed and for which values.
+"""$name: y[i] = 2 * x[i]. NumPy only. Say what is computed and for which values.
 
-Tolerance: one rounding, at most half a unit in the last place, 2**-24 of |r| in float32;
+Tolerance: one rounding, at most half a unit in the last place, 2**-24 |r| in float32;
 four times that leaves room. Derive yours from dtype and operation count, and cite it.
 """
 
@@ -37,7 +37,7 @@ def shapes(sizes):
 
 
 def cases(sizes):
-    """(generator, seed, sizes): around each tile, and the timed sizes with all values."""
+    """(generator, seed, sizes): around each tile; at the timed sizes, all values."""
     small = [("ordinary", SEEDS[0], {"n": n}) for n in SMALL_SIZES if n != sizes["n"]]
     timed = [(generator, seed, sizes) for generator in GENERATORS for seed in SEEDS]
     return small + timed
@@ -73,7 +73,7 @@ def flops(sizes):
 
 KERNEL = Template("""\
 // y[i] = 2 * x[i], float32: one element a thread.
-// Per element: 1 FLOP, 4 bytes read, 4 bytes written. Launch: ceil(n / 256) blocks of 256.
+// Per element: 1 FLOP, 8 bytes. Launch: ceil(n / 256) blocks of 256 threads.
 extern "C" __global__ void ${name}_plain(const float* __restrict__ x,
                                          float* __restrict__ y, size_t n) {
     const size_t i = size_t(blockIdx.x) * blockDim.x + threadIdx.x;
