@@ -23,7 +23,7 @@ from fivegates.exercise import exercise, prepare, read_outputs
 from fivegates.host.compiler import find_compiler
 from fivegates.host.folder import write_host_file
 from fivegates.impostors import accepted_impostors
-from fivegates.reference import compare
+from fivegates.reference import compare, judged
 from host_runs import checked, compiled, job_of
 from planted import Planted, floats
 from simulated import refusal_of, unknown
@@ -119,9 +119,15 @@ def test_a06_fate_of_a_masked_row_is_part_of_the_contract():
         strict.expected(arrays, {"rows": 1, "cols": 4})
 
 
-def test_a12_signs_of_zero_are_equal_by_value():
-    exact = Tolerance(atol=0.0, rtol=0.0)
-    assert compare(np.float32([-0.0]), np.array([0.0]), exact).failures == 0
+def test_a12_sign_of_zero_counts_where_the_contract_says_so():
+    """It is counted apart either way."""
+    exact, minus = Tolerance(atol=0.0, rtol=0.0), np.float32([-0.0, 1.0])
+    values = np.array([0.0, 1.0])
+    found = compare(minus, values, exact)
+    assert (found.failures, found.zero_signs) == (0, 1)
+    right = Right(values=values, magnitude=values, signed_zero=True)
+    found = judged(minus, right, exact)
+    assert (found.failures, found.zero_signs, found.first_failure) == (1, 1, 0)
 
 
 def test_a13_strides_have_no_way_into_a_claim(document):

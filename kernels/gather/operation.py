@@ -2,7 +2,7 @@
 
 A value is copied and nothing is computed, so the tolerance is zero. A NaN stays a NaN
 (its payload is not looked at), an infinity stays that infinity, a subnormal is not
-flushed; the two zeros are equal. Every index is in 0 <= index < rows.
+flushed, a zero keeps its sign. Every index is in 0 <= index < rows.
 """
 
 import numpy as np
@@ -16,6 +16,7 @@ OPERAND_DTYPES = {"index": "int32"}
 SCALARS = {}
 TOLERANCE = {"float32": {"atol": 0.0, "rtol": 0.0}}
 NONFINITE = "propagate"
+SIGNED_ZERO = "exact"
 STRESS = ()
 
 SMALL_COLS = (1, 2, 3, 4, 5, 8, 12, 31, 32, 33, 124, 127, 128, 129, 132, 257)

@@ -2,8 +2,7 @@
 
 Nothing is computed, so nothing is rounded: the tolerance is 0, which float32 meets as
 every value, subnormal or infinite, is represented exactly in the float64 of the oracle.
-A NaN stays a NaN, whatever its bits; infinities keep their sign. Zeros keep theirs too,
-but the comparison of values takes 0 and -0 as equal and does not see it.
+A NaN stays a NaN, whatever its bits; infinities keep their sign, and so do zeros.
 """
 
 import numpy as np
@@ -16,6 +15,7 @@ OPERANDS = {"x": "input", "y": "output"}
 SCALARS = {}
 TOLERANCE = {"float32": {"atol": 0.0, "rtol": 0.0}}
 NONFINITE = "propagate"
+SIGNED_ZERO = "exact"
 STRESS = ("edges", "special")
 
 EDGES = (1, 2, 7, 8, 9, 31, 32, 33, 63, 64, 65)

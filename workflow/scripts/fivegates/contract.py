@@ -51,13 +51,14 @@ class Limit:
 class Right:
     """What an output must be, float64, flat, and what its error is relative to.
 
-    `dtype` is that of the output; `magnitude` is |r|, or for a sum of many terms what
-    their rounding is relative to.
+    `dtype` is that of the output; `signed_zero` says that -0 is not 0; `magnitude` is
+    |r|, or for a sum of many terms what their rounding is relative to.
     """
 
     values: np.ndarray
     magnitude: np.ndarray
     dtype: str = "float32"
+    signed_zero: bool = False
 
     def allowed(self, atol: float, rtol: float) -> np.ndarray:
         """Error that each element may have: `atol + rtol*magnitude`.
@@ -93,6 +94,7 @@ class Operation:
     limits: Mapping[str, Limit] | None
     order: Literal["fixed", "free"]
     nonfinite: Literal["refused", "propagate"]
+    signed_zero: Literal["equal", "exact"]
     stress: tuple[str, ...]
     shapes: Callable[[Sizes], Mapping[str, tuple[int, ...]]]
     cases: Callable[[Sizes], tuple[Case, ...]]
@@ -132,6 +134,7 @@ class Operation:
                 values=r.ravel(),
                 magnitude=np.abs(against[name]).ravel(),
                 dtype=self.dtype_of(name),
+                signed_zero=self.signed_zero == "exact",
             )
             for name, r in right.items()
         }

@@ -30,7 +30,7 @@ from fivegates.job import (
     to_text,
 )
 from fivegates.process import Completed, run
-from fivegates.reference import Comparison, compare, never_written, worst
+from fivegates.reference import Comparison, judged, never_written, worst
 
 REFUSED = "runner: "
 EXERCISE_SCRIPT = Path(__file__).parents[1] / "exercise_kernel.py"
@@ -85,7 +85,7 @@ def compare_outputs(
     compared = {}
     for name, right in expected.items():
         found = [
-            compare(y, right.values, tolerance, right.magnitude)
+            judged(y, right, tolerance)
             for y in read_outputs(folder, report, name, right.dtype)
         ]
         compared[name] = worst(found) if found else never_written(right.values)

@@ -10,7 +10,7 @@ import numpy as np
 from fivegates.claim import Tolerance
 from fivegates.contract import Arrays, Case, Expected, Operation, Right, Sizes
 from fivegates.errors import ClaimError
-from fivegates.reference import compare, tolerance_ratio
+from fivegates.reference import judged, tolerance_ratio
 
 # Bits of a significand that is plainly too short: float16's 11 for 24, 7 for 11.
 FEWER_BITS = {"float32": 11, "float16": 7}
@@ -48,8 +48,7 @@ def accepts(wrong: np.ndarray, right: Right, tolerance: Tolerance) -> bool:
     A few extreme values must not speak for all the others.
     """
     same = (wrong == right.values) | (np.isnan(wrong) & np.isnan(right.values))
-    found = compare(wrong, right.values, tolerance, right.magnitude)
-    return 2 * found.failures < int((~same).sum())
+    return 2 * judged(wrong, right, tolerance).failures < int((~same).sum())
 
 
 def accepted_impostors(expected: Expected, tolerance: Tolerance) -> tuple[str, ...]:

@@ -66,6 +66,7 @@ def load(root: Path, operation: str, dtype: str = "float32") -> Operation:
         limits=limits and {name: Limit(**limit) for name, limit in limits.items()},
         order=getattr(module, "ORDER", "fixed"),
         nonfinite=getattr(module, "NONFINITE", "refused"),
+        signed_zero=getattr(module, "SIGNED_ZERO", "equal"),
         stress=tuple(getattr(module, "STRESS", ())),
         magnitude=getattr(module, "magnitude", None),
         formula=module.FORMULA,

@@ -23,15 +23,16 @@ class Comparison:
     """One output array against its oracle.
 
     Errors are over finite elements, None where there is none; `max_rel_error` is
-    |y - r| / |r| where r is not 0. `stride` divides every distance between failures.
-    `actual`, `expected` and `allowed` are those of the first failure, None where they
-    are not finite.
+    |y - r| / |r| where r is not 0. `zero_signs` counts zeros of the other sign,
+    `stride` divides every distance between failures. `actual`, `expected` and `allowed`
+    are those of the first failure, None where they are not finite.
     """
 
     elements: int
     failures: int
     unwritten: int
     nonfinite: int
+    zero_signs: int
     max_abs_error: float | None
     max_rel_error: float | None
     first_failure: int | None
@@ -48,20 +49,29 @@ def compare(
     tolerance: Tolerance,
     magnitude: np.ndarray | None = None,
 ) -> Comparison:
+    """Check every element of an output against float64 values, all the same shape.
+
+    `magnitude` is |r| unless it is given; the sign of a zero does not count.
+    """
+    r = expected.ravel()
+    against = np.abs(r) if magnitude is None else magnitude.ravel()
+    return judged(actual, Right(values=r, magnitude=against), tolerance)
+
+
+def judged(actual: np.ndarray, right: Right, tolerance: Tolerance) -> Comparison:
     """Check every element: `|y - r| <= atol + rtol*magnitude`, y finite.
 
-    `actual` has the output's dtype, `expected` and `magnitude` float64, all the same
-    shape; magnitude is |r| unless it is given. Where r is not finite, y must be the
-    same, and written.
+    Where r is not finite, y must be the same, and written.
     """
-    y, r = actual.ravel().astype(np.float64), expected.ravel()
-    right = Right(values=r, magnitude=np.abs(r) if magnitude is None else magnitude)
+    y, r = actual.ravel().astype(np.float64), right.values
     allowed = right.allowed(tolerance.atol, tolerance.rtol)
     poisoned = _poisoned(actual)
     finite = np.isfinite(y) & np.isfinite(r)
     error = np.abs(np.where(finite, y, 0.0) - np.where(finite, r, 0.0))
     same = (y == r) | (np.isnan(y) & np.isnan(r) & ~poisoned)
+    signs = (y == 0) & (r == 0) & (np.signbit(y) != np.signbit(r))
     outside = ~np.where(finite, error <= allowed, same)
+    outside |= signs & right.signed_zero
     comparable = finite & (r != 0)
     failed = np.flatnonzero(outside)
     first = int(failed[0]) if failed.size else None
@@ -70,6 +80,7 @@ def compare(
         failures=int(failed.size),
         unwritten=int((poisoned & outside).sum()),
         nonfinite=int((~np.isfinite(y) & outside).sum()),
+        zero_signs=int(signs.sum()),
         max_abs_error=_largest(error[finite]),
         max_rel_error=_largest(error[comparable] / np.abs(r[comparable])),
         first_failure=first,
@@ -108,6 +119,7 @@ def never_written(expected: np.ndarray) -> Comparison:
         failures=size,
         unwritten=size,
         nonfinite=size,
+        zero_signs=0,
         max_abs_error=None,
         max_rel_error=None,
         first_failure=0 if size else None,
@@ -237,10 +249,16 @@ def judge(measured: Mapping[str, Any], claim: Claim) -> Verdict:
             f"the tolerance accepts {', '.join(weak)}; it cannot tell",
         )
     free = measured.get("order") == "free"
-    for case in measured["cases"]:
-        if refusal := _refusal(case, tolerance, free=free):
-            where = right_and_wrong(measured["cases"]) if case["outputs"] else ""
-            return replace(refusal, message=refusal.message + where)
+    refusals = [
+        (case, refusal)
+        for case in measured["cases"]
+        if (refusal := _refusal(case, tolerance, free=free))
+    ]
+    # One that differs from itself anywhere is not explained by what it gets wrong.
+    refusals.sort(key=lambda pair: pair[1].reason != Reason.NONDETERMINISTIC_OUTPUT)
+    for case, refusal in refusals:
+        where = right_and_wrong(measured["cases"]) if case["outputs"] else ""
+        return replace(refusal, message=refusal.message + where)
     total = derive(measured)
     error = total["max_rel_error"]
     largest = "no element" if error is None else f"max |y-r|/|r| {error:.2g}"
