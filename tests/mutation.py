@@ -25,7 +25,7 @@ from fivegates import checking, operations, preflight, reference  # noqa: E402
 from fivegates.checked_host import check  # noqa: E402
 from fivegates.claim import CLAIM_SCHEMA, Claim, cases, require_bound  # noqa: E402
 from fivegates.constructs import needs_cuda_headers  # noqa: E402
-from fivegates.contract import Case, Operation  # noqa: E402
+from fivegates.contract import Case, Operation, digest  # noqa: E402
 from fivegates.exercise import compare_outputs, exercise_once  # noqa: E402
 from fivegates.headers import include_folder  # noqa: E402
 from fivegates.host.build import compile_arm  # noqa: E402
@@ -82,8 +82,10 @@ def frozen(name: str) -> Claim:
     document = yaml.safe_load((ROOT / f"config/claims/{name}.yaml").read_text())
     data = {"schema": CLAIM_SCHEMA, "name": name, "claim": document, "policy": policy}
     claim = Claim.from_dict(data)
-    require_bound(claim, contract(claim.operation, claim.workload.dtype))
-    return claim
+    operation = contract(claim.operation, claim.workload.dtype)
+    require_bound(claim, operation)
+    planned = digest(cases(claim, operation))
+    return replace(claim, cases_sha256=planned, order=operation.order)
 
 
 @cache
@@ -174,7 +176,6 @@ def _judged(claim: Claim, role: str, source: str, shift: int) -> str:
         "accepted_impostors": [],
         "timed_out": None if late is None else reference.case_key(late),
         "cases": judged,
-        "order": operation.order,
     }
     verdict = reference.judge(measured, claim)
     return "" if verdict.status == "pass" else f"{verdict.reason}: {verdict.message}"

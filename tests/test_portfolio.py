@@ -14,6 +14,7 @@ from fivegates.verify import verify
 from trees import RECEIPTS, V2_SUPPORTED
 
 WORKLOADS = ["odd", "small", "wide"]
+PORTFOLIO = {"workloads": WORKLOADS, "sha256": "a" * 64}
 
 
 @pytest.fixture
@@ -23,7 +24,7 @@ def receipts():
     made = {}
     for number, name in enumerate(WORKLOADS):
         document = json.loads(text)
-        document |= {"name": f"triad-vec4--{name}", "portfolio": WORKLOADS}
+        document |= {"name": f"triad-vec4--{name}", "portfolio": dict(PORTFOLIO)}
         document["workload"]["sizes"] = {"n": 1000 + number}
         made[name] = (f"{number:064x}", document)
     return made
@@ -112,6 +113,17 @@ def test_receipts_of_other_kernels_do_not_go_together(receipts):
     )
 
 
+def test_parts_of_claims_that_say_other_things_do_not_go_together(receipts):
+    """A looser tolerance, another seed or policy, or another device."""
+    receipts["wide"][1]["portfolio"]["sha256"] = "b" * 64
+    with pytest.raises(ArtifactError, match="wide: portfolio differs from that of"):
+        build(receipts)
+    receipts["wide"][1]["portfolio"]["sha256"] = "a" * 64
+    receipts["wide"][1]["hardware"]["gpu_uuid"] = "GPU-0"
+    with pytest.raises(ArtifactError, match=r"wide: hardware\.gpu_uuid differs from"):
+        build(receipts)
+
+
 @pytest.mark.parametrize(
     ("change", "error"),
     [
@@ -162,7 +174,11 @@ def test_pipeline_judges_each_workload_and_verify_each_receipt(judged, capsys):
     now = datetime.now(UTC)
     part = judged / "results/triad-two--small/receipt.json"
     assert verify(part, now).problems == ()
-    assert json.loads(part.read_text())["portfolio"] == ["odd", "small"]
+    receipt = json.loads(part.read_text())
+    assert receipt["portfolio"]["workloads"] == ["odd", "small"]
+    assert receipt["summary"][1] == (
+        "workload   one of odd, small; the claim is judged by all of them"
+    )
     changed = path.read_text().replace(
         '"status": "inconclusive"', '"status": "refused"'
     )
@@ -170,6 +186,11 @@ def test_pipeline_judges_each_workload_and_verify_each_receipt(judged, capsys):
     assert verify(path, now).problems == (
         f"{path}: not what its receipts say together",
     )
+    whole = part.read_bytes()
+    part.write_bytes(path.read_bytes())
+    (problem,) = verify(path, now).problems
+    assert problem.startswith(f"{part}: ")
+    part.write_bytes(whole)
     part.unlink()
     (problem,) = verify(path, now).problems
     assert problem == f"{part}: No such file or directory, expected a readable file"

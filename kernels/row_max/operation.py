@@ -19,12 +19,12 @@ OPERANDS = {"x": "input", "y": "output"}
 SCALARS = {}
 TOLERANCE = {"float32": {"atol": 0.0, "rtol": 0.0}}
 NONFINITE = "propagate"
-STRESS = ()
+STRESS = ("ended",)
 
 SMALL_COLS = (1, 2, 31, 32, 33, 255, 256, 257, 511, 512, 513, 1021, 1025, 4099)
 SMALL_ROWS = 3
 SEEDS = (7, 19)
-SMALL_GENERATORS = ("ordinary", "ordered")
+SMALL_GENERATORS = ("ordinary", "ordered", "ended")
 NEGATIVE_NAN = np.copysign(np.nan, -1.0)
 # Of a row: whether all its values become -inf, and what is then planted.
 PLANTED = (
@@ -97,12 +97,20 @@ def special(draw, rows, cols):
     return x
 
 
+def ended(draw, rows, cols):
+    """Ordinary rows, every second with a NaN in its last column."""
+    x = ordinary(draw, rows, cols)
+    x[::2, -1:] = np.nan
+    return x
+
+
 GENERATORS = {
     "ordinary": ordinary,
     "ordered": ordered,
     "deep": deep,
     "subnormal": subnormal,
     "special": special,
+    "ended": ended,
 }
 
 

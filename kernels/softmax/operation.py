@@ -25,11 +25,11 @@ OPERAND_DTYPES = {"mask": "int32"}
 SCALARS = {}
 TOLERANCE = {"float32": {"atol": 2.0**-126, "rtol": 2 * 2.0**-24}}
 NONFINITE = "propagate"
-STRESS = ("spiked", "single", "wide", "special")
+STRESS = ("spiked", "single", "wide", "special", "ended")
 
 SMALL_COLS = (1, 2, 31, 32, 33, 255, 256, 257, 1023, 1024, 1025, 1279, 1281, 4099)
 SMALL_ROWS = 3
-SMALL_GENERATORS = ("ordinary", "spiked", "single")
+SMALL_GENERATORS = ("ordinary", "spiked", "single", "ended")
 SEEDS = (7, 19)
 OPEN_SHARE = 0.8
 
@@ -114,6 +114,13 @@ def special(draw, rows, cols):
     return x, is_open
 
 
+def ended(draw, rows, cols):
+    """Ordinary rows, every second with a NaN in its last column, which is open."""
+    x, is_open = ordinary(draw, rows, cols)
+    x[::2, -1:], is_open[::2, -1:] = np.nan, True
+    return x, is_open
+
+
 def _one_a_row(draw, rows, cols):
     """True at the last, the first or any one column, in turn."""
     row = np.arange(rows)
@@ -131,6 +138,7 @@ GENERATORS = {
     "single": single,
     "wide": wide,
     "special": special,
+    "ended": ended,
 }
 # What `special` plants in a row, and where; alone: among open -inf only.
 PLANTED = (

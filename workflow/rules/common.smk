@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import subprocess
 import sys
 import yaml
@@ -78,6 +79,8 @@ def parts_of(claim):
     document = document_of(claim)
     workloads = document.get("workloads") if isinstance(document, dict) else None
     names = workloads if isinstance(workloads, dict) else []
+    if not all(re.fullmatch("[a-z0-9]+", str(name)) for name in names):
+        return []  # freeze_claim says what is wrong with it
     return [f"{claim}{PART}{name}" for name in names]
 
 

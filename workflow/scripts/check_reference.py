@@ -87,7 +87,6 @@ def check(desk: Desk, role: Role) -> dict[str, Any]:
         "accepted_impostors": list(
             weaknesses(operation, claim.workload.sizes, claim.tolerance)
         ),
-        **({"order": "free"} if operation.order == "free" else {}),
         "timed_out": None if unanswered is None else case_key(unanswered),
         "cases": judged,
     }

@@ -3,6 +3,7 @@
 import argparse
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from fivegates.errors import ClaimError
 from fivegates.gate import ROOT, guarded
 from fivegates.portfolio import PART, singled_out
 from fivegates.schema import check
-from fivegates.store import Store, canonical, read_bytes
+from fivegates.store import Store, canonical, read_bytes, sha256
 
 
 class StrictLoader(yaml.SafeLoader):
@@ -61,8 +62,9 @@ def freeze(name: str, document: Any, policy: Any, workload: str = "") -> bytes:
         raise ClaimError(
             f"{name}: no workload {workload!r}, expected one of {', '.join(several)}"
         )
-    for one in several.values():
-        check(one, "claim", name, ClaimError)
+    for key, one in several.items():
+        where = f"{name} (workload {key})" if key else name
+        check(one, "claim", where, ClaimError)
     document = several[workload]
     stem = Path(name).stem
     config = {"claim": stem, "claims": [stem], "backend": "auto", "policy": policy}
@@ -72,7 +74,7 @@ def freeze(name: str, document: Any, policy: Any, workload: str = "") -> bytes:
         "name": f"{stem}{PART}{workload}" if workload else stem,
         "claim": document,
         "policy": policy,
-        **({"portfolio": sorted(several)} if workload else {}),
+        **({"portfolio": _portfolio(several, policy)} if workload else {}),
     }
     try:
         claim = Claim.from_dict(frozen)
@@ -85,7 +87,14 @@ def freeze(name: str, document: Any, policy: Any, workload: str = "") -> bytes:
             raise ClaimError(
                 f"{name}: {role}.source is {arm.source!r}, expected an existing file"
             )
-    return canonical({**frozen, "cases_sha256": digest(cases(claim, operation))})
+    planned = digest(cases(claim, operation))
+    return canonical({**frozen, "cases_sha256": planned, "order": operation.order})
+
+
+def _portfolio(several: Mapping[str, Any], policy: Any) -> dict[str, Any]:
+    """What the parts of a claim have in common: all of it, by digest."""
+    whole = canonical({"claims": several, "policy": policy})
+    return {"workloads": sorted(several), "sha256": sha256(whole)}
 
 
 def main(argv: list[str] | None = None) -> int:

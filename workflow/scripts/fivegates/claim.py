@@ -134,9 +134,10 @@ class Policy:
 class Claim:
     """A frozen claim, by version 1 or 2 of its schema.
 
-    `portfolio` names all workloads where this is the claim for one of several. `seed`
-    is added to those of the contract's cases; `cases_sha256` is the digest of their
-    plan, which claims of before do not have.
+    `portfolio` names all `workloads`, and the `sha256` of the whole, where this is the
+    claim for one of several. `seed` is added to those of the contract's cases;
+    `cases_sha256` is the digest of their plan, which claims of before do not have;
+    `order` is the contract's.
     """
 
     version: int
@@ -148,9 +149,10 @@ class Claim:
     margin: float
     arms: Mapping[Role, Arm]
     policy: Policy
-    portfolio: tuple[str, ...]
+    portfolio: Mapping[str, Any] | None
     seed: int
     cases_sha256: str | None
+    order: Literal["fixed", "free"]
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Claim":
@@ -168,9 +170,10 @@ class Claim:
             margin=claim["margin"],
             arms={role: Arm.from_dict(role, claim[role]) for role in ROLES},
             policy=Policy.from_dict(data["policy"]),
-            portfolio=tuple(data.get("portfolio", ())),
+            portfolio=data.get("portfolio"),
             seed=claim.get("seed", 0),
             cases_sha256=data.get("cases_sha256"),
+            order=data.get("order", "fixed"),
         )
 
 

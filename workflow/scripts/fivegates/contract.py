@@ -15,6 +15,9 @@ from fivegates.errors import ClaimError
 
 DTYPES: Mapping[str, int] = {"float32": 4, "float16": 2, "int32": 4, "uint32": 4}
 
+# Integers that read as the poison that outputs are filled with.
+UNWRITTEN: Mapping[str, int] = {"int32": -1, "uint32": 2**32 - 1}
+
 Sizes = Mapping[str, int]
 Arrays = Mapping[str, np.ndarray]
 
@@ -117,17 +120,33 @@ class Operation:
         """Bytes of an element of an operand."""
         return DTYPES[self.dtype_of(operand)]
 
+    def _require_shapes(self, what: str, found: Arrays, sizes: Sizes) -> None:
+        shapes = self.shapes(sizes)
+        expected = {name: tuple(shapes[name]) for name in self.outputs}
+        if {name: np.shape(array) for name, array in found.items()} != expected:
+            raise ClaimError(
+                f"the contract's {what} gives "
+                f"{ {n: np.shape(a) for n, a in found.items()} }, expected {expected}"
+            )
+
     def expected(self, arrays: Arrays, sizes: Sizes) -> Expected:
-        """What each output must be; ClaimError where the oracle is not finite.
+        """What each output must be; ClaimError where the oracle cannot be held to.
 
         A contract that says what becomes of NaN and infinity may have them.
         """
         right = self.oracle(arrays, sizes)
         against = right if self.magnitude is None else self.magnitude(arrays, sizes)
-        for values in right.values():
+        self._require_shapes("oracle", right, sizes)
+        self._require_shapes("magnitude", against, sizes)
+        for name, values in right.items():
             if self.nonfinite == "refused" and not np.isfinite(values).all():
                 raise ClaimError(
                     "the contract's oracle is not finite, expected finite values"
+                )
+            if (values == UNWRITTEN.get(self.dtype_of(name))).any():
+                raise ClaimError(
+                    f"the contract's oracle has {name} with all bits set, expected a "
+                    "value that can be told from an unwritten one"
                 )
         return {
             name: Right(

@@ -2,7 +2,7 @@
 
 import importlib.util
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import ModuleType
 
@@ -11,6 +11,12 @@ import numpy as np
 from fivegates.contract import DTYPES, Arrays, Case, Limit, Operation, Sizes
 from fivegates.errors import ClaimError
 
+# The first of each is what a contract has that does not say.
+CHOICES = {
+    "ORDER": ("fixed", "free"),
+    "NONFINITE": ("refused", "propagate"),
+    "SIGNED_ZERO": ("equal", "exact"),
+}
 REQUIRED = (
     "FORMULA",
     "REFERENCE",
@@ -58,6 +64,7 @@ def load(root: Path, operation: str, dtype: str = "float32") -> Operation:
             f"{path.relative_to(root)}: dtype {', '.join(sorted(unknown))}, "
             f"expected {' or '.join(DTYPES)}"
         )
+    _require_known(module, path.relative_to(root).as_posix())
     limits = getattr(module, "TOLERANCE", None)
     return Operation(
         name=operation,
@@ -87,6 +94,40 @@ def load(root: Path, operation: str, dtype: str = "float32") -> Operation:
         useful_bytes=lambda sizes: _bytes(module, kinds, sizes),
         flops=module.flops,
     )
+
+
+def _require_known(module: ModuleType, name: str) -> None:
+    """ClaimError for a word that would be taken for another, or for nothing."""
+    for field, known in CHOICES.items():
+        if (found := getattr(module, field, known[0])) not in known:
+            raise ClaimError(f"{name}: {field} is {found!r}, expected {_or(known)}")
+    generators = tuple(getattr(module, "GENERATORS", ()))
+    for field, names, known in (
+        ("STRESS", getattr(module, "STRESS", ()), generators),
+        ("OPERAND_DTYPES", getattr(module, "OPERAND_DTYPES", ()), module.OPERANDS),
+    ):
+        if unknown := [item for item in names if item not in known]:
+            raise ClaimError(
+                f"{name}: {field} names {', '.join(unknown)}, expected {_or(known)}"
+            )
+    if generators and set(generators) <= set(getattr(module, "STRESS", ())):
+        raise ClaimError(f"{name}: STRESS names every generator, expected one left")
+    limits = getattr(module, "TOLERANCE", None)
+    if limits is not None and set(limits) != set(module.DTYPES):
+        raise ClaimError(
+            f"{name}: TOLERANCE is for {', '.join(limits)}, expected "
+            f"{', '.join(module.DTYPES)}"
+        )
+    for dtype, limit in (limits or {}).items():
+        if set(limit) != {"atol", "rtol"}:
+            raise ClaimError(
+                f"{name}: TOLERANCE[{dtype!r}] has {', '.join(limit)}, expected atol "
+                "and rtol"
+            )
+
+
+def _or(known: Iterable[str]) -> str:
+    return " or ".join(known)
 
 
 def _bytes(module: ModuleType, dtypes: Mapping[str, str], sizes: Sizes) -> int:

@@ -16,10 +16,10 @@ WORKLOAD_NAME = re.compile(r"[a-z0-9]+")
 # The first of these that a workload has is the verdict of the portfolio.
 WORST_FIRST = ("refused", "not-supported", "inconclusive", "supported")
 STANDINGS = ("preflight", "provisional", "confirmed")
-SHARED = ("claim", "margin", "backend", "harness")
+SHARED = ("claim", "margin", "backend", "harness", "portfolio")
 SOURCES = ("source", "baseline_source")
 # What was compiled; which of its binaries ran depends on how far a workload came.
-COMPILED = ("file", "file_sha256", "entry", "compiler", "flags")
+COMPILED = ("file", "file_sha256", "entry", "compiler", "flags", "commit", "dirty")
 
 
 def singled_out(document: Any, name: str) -> Mapping[str, Any]:
@@ -83,7 +83,8 @@ def build(receipts: Mapping[str, tuple[str, Mapping[str, Any]]]) -> dict[str, An
 def _require_one_claim(name: str, documents: Sequence[Mapping[str, Any]]) -> None:
     names = sorted(str(document["name"]) for document in documents)
     for document in documents:
-        expected = [f"{name}{PART}{key}" for key in document.get("portfolio", ())]
+        listed = document.get("portfolio", {}).get("workloads", ())
+        expected = [f"{name}{PART}{key}" for key in listed]
         if names != expected:
             raise ArtifactError(
                 f"{document['name']}: is one of {', '.join(expected) or 'no portfolio'}"
@@ -100,6 +101,7 @@ def _require_one_claim(name: str, documents: Sequence[Mapping[str, Any]]) -> Non
 def _shared(document: Mapping[str, Any]) -> dict[str, Any]:
     """What all workloads of a claim have in common."""
     found = {field: document[field] for field in SHARED}
+    found["hardware.gpu_uuid"] = document.get("hardware", {}).get("gpu_uuid")
     for source in SOURCES:
         found |= {f"{source}.{f}": document[source][f] for f in COMPILED}
     return found

@@ -111,8 +111,8 @@ def build(evidence: Evidence) -> dict[str, Any]:
         **({} if claim.version == 1 else {"calibration": evidence.calibration}),
         "provenance": v1.PROVENANCE if claim.version == 1 else dict(PROVENANCE),
     }
-    if claim.portfolio:
-        receipt["portfolio"] = list(claim.portfolio)
+    if claim.portfolio is not None:
+        receipt["portfolio"] = dict(claim.portfolio)
     if backend.device is not None:
         receipt["hardware"] = _hardware(evidence)
     if backend.kind == "cuda" and status != "refused":

@@ -68,10 +68,10 @@ def judged(actual: np.ndarray, right: Right, tolerance: Tolerance) -> Comparison
     poisoned = _poisoned(actual)
     finite = np.isfinite(y) & np.isfinite(r)
     error = np.abs(np.where(finite, y, 0.0) - np.where(finite, r, 0.0))
-    same = (y == r) | (np.isnan(y) & np.isnan(r) & ~poisoned)
+    same = (y == r) | (np.isnan(y) & np.isnan(r))
     signs = (y == 0) & (r == 0) & (np.signbit(y) != np.signbit(r))
     outside = ~np.where(finite, error <= allowed, same)
-    outside |= signs & right.signed_zero
+    outside |= poisoned | (signs & right.signed_zero)
     comparable = finite & (r != 0)
     failed = np.flatnonzero(outside)
     first = int(failed[0]) if failed.size else None
@@ -236,7 +236,6 @@ def require_complete(
 
 def judge(measured: Mapping[str, Any], claim: Claim) -> Verdict:
     """The verdict on one arm: the first refusal, in the order of the cases."""
-    tolerance = claim.tolerance
     if measured["timed_out"] is not None:
         return Verdict.not_run(
             Reason.TIMEOUT,
@@ -248,17 +247,8 @@ def judge(measured: Mapping[str, Any], claim: Claim) -> Verdict:
             Reason.CONTRACT_TOO_WEAK,
             f"the tolerance accepts {', '.join(weak)}; it cannot tell",
         )
-    free = measured.get("order") == "free"
-    refusals = [
-        (case, refusal)
-        for case in measured["cases"]
-        if (refusal := _refusal(case, tolerance, free=free))
-    ]
-    # One that differs from itself anywhere is not explained by what it gets wrong.
-    refusals.sort(key=lambda pair: pair[1].reason != Reason.NONDETERMINISTIC_OUTPUT)
-    for case, refusal in refusals:
-        where = right_and_wrong(measured["cases"]) if case["outputs"] else ""
-        return replace(refusal, message=refusal.message + where)
+    if refusal := _first_refusal(measured["cases"], claim):
+        return refusal
     total = derive(measured)
     error = total["max_rel_error"]
     largest = "no element" if error is None else f"max |y-r|/|r| {error:.2g}"
@@ -269,9 +259,24 @@ def judge(measured: Mapping[str, Any], claim: Claim) -> Verdict:
     )
 
 
-def _refusal(
-    case: Mapping[str, Any], tolerance: Tolerance, *, free: bool
-) -> Verdict | None:
+def _first_refusal(cases: Sequence[Mapping[str, Any]], claim: Claim) -> Verdict | None:
+    """Why an arm is refused.
+
+    One that differs from itself anywhere is not explained by what it gets wrong. Claims
+    without a plan of cases were judged case by case, and are still.
+    """
+    refusals = [(case, refusal) for case in cases if (refusal := _refusal(case, claim))]
+    if not refusals:
+        return None
+    if claim.cases_sha256 is None:
+        return refusals[0][1]
+    refusals.sort(key=lambda pair: pair[1].reason != Reason.NONDETERMINISTIC_OUTPUT)
+    case, refusal = refusals[0]
+    where = right_and_wrong(cases) if case["outputs"] else ""
+    return replace(refusal, message=refusal.message + where)
+
+
+def _refusal(case: Mapping[str, Any], claim: Claim) -> Verdict | None:
     """Why one case is refused; an order that is free may give other last bits."""
     label = _label(case)
     if limit := case.get("limit"):
@@ -283,18 +288,23 @@ def _refusal(
         return Verdict.fail(
             Reason.INPUT_CHANGED, f"{label}: input {changed} was changed"
         )
-    if case["distinct_outputs"] > 1 and not free:
-        return Verdict.fail(
-            Reason.NONDETERMINISTIC_OUTPUT,
-            f"{label}: {case['distinct_outputs']} different outputs in "
-            f"{case['launches']} launches on equal inputs; look for a race",
-        )
+    varies = case["distinct_outputs"] > 1 and claim.order == "fixed"
+    verdicts = [_inconstant(label, case)] if varies else []
     for name, output in case["outputs"].items():
         if output["failures"]:
-            return Verdict.fail(
-                _cause(output), f"{label}: {_failures(name, output, tolerance)}"
-            )
-    return None
+            said = f"{label}: {_failures(name, output, claim.tolerance)}"
+            verdicts.append(Verdict.fail(_cause(output), said))
+    if claim.cases_sha256 is None:
+        verdicts.sort(key=lambda v: v.reason == Reason.NONDETERMINISTIC_OUTPUT)
+    return verdicts[0] if verdicts else None
+
+
+def _inconstant(label: str, case: Mapping[str, Any]) -> Verdict:
+    return Verdict.fail(
+        Reason.NONDETERMINISTIC_OUTPUT,
+        f"{label}: {case['distinct_outputs']} different outputs in "
+        f"{case['launches']} launches on equal inputs; look for a race",
+    )
 
 
 def _label(case: Mapping[str, Any]) -> str:

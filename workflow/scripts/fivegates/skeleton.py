@@ -8,7 +8,7 @@ from fivegates import operations
 from fivegates.errors import ArtifactError, ClaimError
 
 OPERATION_NAME = re.compile(r"[a-z][a-z0-9_]*")
-CLAIM_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+CLAIM_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
 CONTRACT = Template('''\
 """$name: y[i] = 2 * x[i]. NumPy only. Say what is computed and for which values.
@@ -136,8 +136,8 @@ def new_claim(root: Path, name: str, operation: str) -> list[Path]:
     """
     if not CLAIM_NAME.fullmatch(name):
         raise ArtifactError(
-            f"{name!r}: no name of a claim, expected lower case letters, digits and -, "
-            "such as row-sum-warp"
+            f"{name!r}: no name of a claim, expected a lower case letter, then "
+            "letters, digits and -, such as row-sum-warp"
         )
     operations.load(root, operation)
     text = _pattern(root, operation)
@@ -167,10 +167,11 @@ def new_claim(root: Path, name: str, operation: str) -> list[Path]:
 
 def _pattern(root: Path, operation: str) -> str:
     """A claim about the operation to follow."""
-    for path in sorted((root / "config/claims").glob("*.yaml")):
-        text = path.read_text()
-        if re.search(rf"^operation: {operation}$", text, re.M):
-            return text
+    texts = [p.read_text() for p in sorted((root / "config/claims").glob("*.yaml"))]
+    about = [t for t in texts if re.search(rf"^operation: {operation}$", t, re.M)]
+    alone = [t for t in about if re.search(r"^workload:", t, re.M)]
+    if alone:
+        return min(alone, key=lambda text: "dtype: float32" not in text)
     if not (root / "kernels" / operation / "plain.cu").is_file():
         raise ClaimError(
             f"kernels/{operation}/plain.cu: no such file and no claim about "

@@ -22,10 +22,18 @@ def summary(evidence: Evidence, receipt: Mapping[str, Any]) -> list[str]:
     standing = "" if refused else f"{receipt['status']}; "
     lines = [
         f"{'claim':<10} {evidence.claim.name}  {evidence.claim.sentence}",
+        *_one_of_several(evidence),
         *_gate_lines(evidence, refused=refused),
         f"{'verdict':<10} {verdict['status']:<12} {standing}{verdict['message']}",
     ]
     return [CONTROL.sub("?", line) for line in lines]
+
+
+def _one_of_several(evidence: Evidence) -> Iterator[str]:
+    """That this is a part of a claim, which is judged by all of them."""
+    if evidence.claim.portfolio is not None:
+        names = ", ".join(evidence.claim.portfolio["workloads"])
+        yield f"{'workload':<10} one of {names}; the claim is judged by all of them"
 
 
 def _gate_lines(evidence: Evidence, refused: bool) -> Iterator[str]:

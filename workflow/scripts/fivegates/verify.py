@@ -65,6 +65,15 @@ def verify(path: Path, now: datetime) -> Verification:
         receipt = parse(data, str(path))
         if isinstance(receipt, dict) and receipt.get("schema") == PORTFOLIO_SCHEMA:
             return _verify_portfolio(path, data, receipt, now)
+    except EvidenceError as error:
+        return Verification(receipt=None, sha256=None, problems=(str(error),))
+    return _verify_receipt(path, now)
+
+
+def _verify_receipt(path: Path, now: datetime) -> Verification:
+    try:
+        data = read_bytes(path)
+        receipt = parse(data, str(path))
         check(receipt, "receipt", str(path), ArtifactError)
         if canonical(receipt) != data:
             raise ArtifactError(f"{path}: not canonical JSON, expected sorted keys, LF")
@@ -89,11 +98,13 @@ def _verify_portfolio(
     problems: list[str] = []
     for row in portfolio["workloads"]:
         part = results / row["name"] / "receipt.json"
-        found = verify(part, now)
+        found = _verify_receipt(part, now)
         problems += found.problems
         if found.receipt is None or found.sha256 is None:
             continue
         receipts[row["name"]] = (found.sha256, found.receipt)
+        if found.receipt["name"] != row["name"]:
+            problems.append(f"{part}: is of {found.receipt['name']}")
         if found.sha256 != row["sha256"]:
             problems.append(
                 f"{part}: sha256 {found.sha256}, expected {row['sha256']} as in {path}"
