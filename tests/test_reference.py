@@ -318,3 +318,36 @@ def test_seed_of_a_claim_shifts_that_of_every_case(claim, triad):
     assert [(c.generator, c.sizes) for c in plain] == [
         (c.generator, c.sizes) for c in shifted
     ]
+
+
+def test_kernel_that_differs_from_itself_is_told_before_its_errors(claim):
+    """Claims of before, without a plan of cases, are judged as they were."""
+    wrong = case_result(
+        CASE, report(), {"y": compare(off_at(5, 1), right(), TOLERANCE)}
+    )
+    other = replace(CASE, sizes={"n": 256})
+    varying = case_result(other, report(variants=(0, 1)), measured_right())
+    found = {**measured(), "cases": [wrong, varying]}
+    before = judge(found, claim)
+    assert before.reason == Reason.TOLERANCE_EXCEEDED
+    assert "wrong at" not in before.message
+    now = judge(found, replace(claim, cases_sha256="0" * 64))
+    assert (now.reason, now.message) == (
+        Reason.NONDETERMINISTIC_OUTPUT,
+        "n=256, seed=7, lab: 2 different outputs in 2 launches on equal inputs; look "
+        "for a race",
+    )
+    right_elsewhere = case_result(
+        replace(CASE, sizes={"n": 1}), report(), measured_right()
+    )
+    found["cases"].append(right_elsewhere)
+    now = judge(found, replace(claim, cases_sha256="0" * 64))
+    assert now.message.endswith("; wrong at n=257, n=256, right at n=1")
+
+
+def test_order_that_is_free_may_give_other_bits(claim):
+    varying = case_result(CASE, report(variants=(0, 1)), measured_right())
+    found = {**measured(), "cases": [varying]}
+    free = judge(found, replace(claim, order="free"))
+    assert free.status == "pass"
+    assert "1 cases, 1 of them differ from launch to launch, 2 launches" in free.message

@@ -1,0 +1,120 @@
+"""A contract that says half of what it must, or in words that nobody knows."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from conftest import ROOT
+from fivegates import operations
+from fivegates.claim import Tolerance
+from fivegates.contract import Case, Right
+from fivegates.errors import ClaimError
+from fivegates.reference import judged
+from fivegates.skeleton import new_operation
+
+NAME = "kernels/doubled/operation.py"
+EXACT = Tolerance(atol=0.0, rtol=0.0)
+
+
+@pytest.fixture
+def loaded(tmp_path):
+    """The contract that `fivegates new operation` writes, with one edit."""
+    new_operation(tmp_path, "doubled")
+    path = tmp_path / NAME
+
+    def load(old="", new="", dtype="float32"):
+        text = path.read_text()
+        assert old in text
+        path.write_text(text.replace(old, new, 1))
+        return operations.load(tmp_path, "doubled", dtype)
+
+    return load
+
+
+@pytest.mark.parametrize(
+    ("line", "error"),
+    [
+        (
+            'NONFINITE = "refuse"',
+            "NONFINITE is 'refuse', expected refused or propagate",
+        ),
+        ('SIGNED_ZERO = "Exact"', "SIGNED_ZERO is 'Exact', expected equal or exact"),
+        ('ORDER = "any"', "ORDER is 'any', expected fixed or free"),
+        ('STRESS = ("hard",)', "STRESS names hard, expected ordinary or wide"),
+        (
+            'STRESS = ("ordinary", "wide")',
+            "STRESS names every generator, expected one left",
+        ),
+        (
+            'OPERAND_DTYPES = {"z": "int32"}',
+            "OPERAND_DTYPES names z, expected x or y",
+        ),
+        (
+            'TOLERANCE = {"float16": {"atol": 0.0, "rtol": 0.0}}',
+            "TOLERANCE is for float16, expected float32",
+        ),
+        (
+            'TOLERANCE = {"float32": {"atl": 0.0}}',
+            "TOLERANCE['float32'] has atl, expected atol and rtol",
+        ),
+    ],
+)
+def test_word_that_nobody_knows_is_one_error(loaded, line, error):
+    with pytest.raises(ClaimError) as raised:
+        loaded("\ndef flops(", f"\n{line}\n\n\ndef flops(")
+    assert str(raised.value) == f"{NAME}: {error}"
+
+
+def test_dtype_of_an_operand_must_be_known(loaded):
+    with pytest.raises(ClaimError) as raised:
+        loaded("SCALARS = {}", 'SCALARS = {}\nOPERAND_DTYPES = {"y": "float8"}')
+    assert str(raised.value) == (
+        f"{NAME}: dtype float8, expected float32 or float16 or int32 or uint32"
+    )
+
+
+@pytest.mark.parametrize(
+    ("oracle", "found"),
+    [
+        ("{}", "{}"),
+        ('{"y": np.zeros(3)}', "{'y': (3,)}"),
+        ('{"y": np.zeros(4), "z": np.zeros(4)}', "{'y': (4,), 'z': (4,)}"),
+    ],
+)
+def test_oracle_gives_every_output_in_its_shape(loaded, oracle, found):
+    operation = loaded(
+        'return {"y": 2 * arrays["x"].astype(np.float64)}', f"return {oracle}"
+    )
+    with pytest.raises(ClaimError) as raised:
+        operation.expected({"x": np.zeros(4, np.float32)}, {"n": 4})
+    assert str(raised.value) == (
+        f"the contract's oracle gives {found}, expected {{'y': (4,)}}"
+    )
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint32"])
+def test_integer_that_reads_as_unwritten_is_no_result(loaded, dtype):
+    """Poison is -1 in int32: an element that was never written must not be right."""
+    operation = loaded(
+        "SCALARS = {}", f'SCALARS = {{}}\nOPERAND_DTYPES = {{"y": "{dtype}"}}'
+    )
+    poison = np.full(4, 0xFF, np.uint8).view(dtype)
+    below = replace(operation, oracle=lambda *_: {"y": poison.astype(np.float64)})
+    with pytest.raises(ClaimError) as raised:
+        below.expected({"x": np.zeros(1, np.float32)}, {"n": 1})
+    assert str(raised.value) == (
+        "the contract's oracle has y with all bits set, expected a value that can be "
+        "told from an unwritten one"
+    )
+    right = Right(values=poison.astype(np.float64), magnitude=np.ones(1), dtype=dtype)
+    assert judged(poison, right, EXACT).unwritten == 1
+
+
+def test_operands_are_of_the_dtype_of_the_claim_or_of_their_own():
+    half = operations.load(ROOT, "row_sum", "float16")
+    case = Case(generator="ordinary", seed=3, sizes={"rows": 2, "cols": 8})
+    assert half.inputs(case)["x"].dtype == np.float16
+    assert half.useful_bytes(case.sizes) == 2 * (16 + 2)
+    gather = operations.load(ROOT, "gather")
+    assert (gather.dtype_of("table"), gather.dtype_of("index")) == ("float32", "int32")
