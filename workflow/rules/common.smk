@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import yaml
+from functools import cache
 from importlib.util import find_spec
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
@@ -66,6 +67,7 @@ def claim_file(name):
     return f"config/claims/{name.partition(PART)[0]}.yaml"
 
 
+@cache
 def document_of(name):
     """What the YAML of a claim holds; nothing where it cannot be read."""
     try:

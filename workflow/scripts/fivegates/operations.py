@@ -5,6 +5,7 @@ import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 
@@ -42,38 +43,18 @@ def load(root: Path, operation: str, dtype: str = "float32") -> Operation:
 
     `dtype` is that of every operand to which the contract gives none of its own.
     """
-    path = contract_path(root, operation)
-    name = path.relative_to(root).as_posix()
-    if not path.is_file():
-        known = sorted(p.parent.name for p in (root / "kernels").glob("*/operation.py"))
-        raise ClaimError(
-            f"operation is {operation!r}: {name} does not exist, "
-            f"expected one of: {', '.join(known)}"
-        )
-    module = _execute(path, name)
-    if missing := [field for field in REQUIRED if not hasattr(module, field)]:
-        raise ClaimError(
-            f"{name}: {', '.join(missing)} missing, expected in a contract"
-        )
-    kinds = {
-        name: getattr(module, "OPERAND_DTYPES", {}).get(name, dtype)
-        for name in module.OPERANDS
-    }
-    if unknown := set(kinds.values()) - set(DTYPES):
-        raise ClaimError(
-            f"{path.relative_to(root)}: dtype {', '.join(sorted(unknown))}, "
-            f"expected {' or '.join(DTYPES)}"
-        )
-    _require_known(module, path.relative_to(root).as_posix())
+    module = _module(root, operation, dtype)
+    own = getattr(module, "OPERAND_DTYPES", {})
+    kinds = {operand: own.get(operand, dtype) for operand in module.OPERANDS}
     limits = getattr(module, "TOLERANCE", None)
     return Operation(
         name=operation,
         dtype=dtype,
         operand_dtypes=kinds,
         limits=limits and {name: Limit(**limit) for name, limit in limits.items()},
-        order=getattr(module, "ORDER", "fixed"),
-        nonfinite=getattr(module, "NONFINITE", "refused"),
-        signed_zero=getattr(module, "SIGNED_ZERO", "equal"),
+        order=_chosen(module, "ORDER"),
+        nonfinite=_chosen(module, "NONFINITE"),
+        signed_zero=_chosen(module, "SIGNED_ZERO"),
         stress=tuple(getattr(module, "STRESS", ())),
         magnitude=getattr(module, "magnitude", None),
         formula=module.FORMULA,
@@ -96,10 +77,36 @@ def load(root: Path, operation: str, dtype: str = "float32") -> Operation:
     )
 
 
-def _require_known(module: ModuleType, name: str) -> None:
+def _module(root: Path, operation: str, dtype: str) -> ModuleType:
+    """The file of a contract, executed, with all that it must say in known words."""
+    path = contract_path(root, operation)
+    name = path.relative_to(root).as_posix()
+    if not path.is_file():
+        known = sorted(p.parent.name for p in (root / "kernels").glob("*/operation.py"))
+        raise ClaimError(
+            f"operation is {operation!r}: {name} does not exist, "
+            f"expected one of: {', '.join(known)}"
+        )
+    module = _execute(path, name)
+    if missing := [field for field in REQUIRED if not hasattr(module, field)]:
+        raise ClaimError(
+            f"{name}: {', '.join(missing)} missing, expected in a contract"
+        )
+    _require_known(module, name, dtype)
+    return module
+
+
+def _chosen(module: ModuleType, field: str) -> Any:
+    return getattr(module, field, CHOICES[field][0])
+
+
+def _require_known(module: ModuleType, name: str, dtype: str) -> None:
     """ClaimError for a word that would be taken for another, or for nothing."""
+    used = {dtype, *getattr(module, "OPERAND_DTYPES", {}).values()}
+    if unknown := sorted(used - set(DTYPES)):
+        raise ClaimError(f"{name}: dtype {', '.join(unknown)}, expected {_or(DTYPES)}")
     for field, known in CHOICES.items():
-        if (found := getattr(module, field, known[0])) not in known:
+        if (found := _chosen(module, field)) not in known:
             raise ClaimError(f"{name}: {field} is {found!r}, expected {_or(known)}")
     generators = tuple(getattr(module, "GENERATORS", ()))
     for field, names, known in (
