@@ -157,7 +157,7 @@ def _judged(claim: Claim, role: str, source: str, shift: int) -> str:
             folder,
             trial,
             _image(claim, role, source, "values"),
-            [inputs for _, inputs, _ in tried],
+            [operation.allocated(found, case.sizes) for case, found, _ in tried],
             source=source,
             timeout_s=claim.policy.reference.timeout_s,
         )
@@ -195,7 +195,7 @@ def checked(claim: Claim, role: str, source: str) -> tuple[str, str]:
         source=source,
         file=arm.source,
         job=trial,
-        inputs=[operation.inputs(case) for case in chosen],
+        inputs=[operation.allocated(operation.inputs(c), c.sizes) for c in chosen],
         timeout_s=claim.policy.sanitizer.timeout_s,
     )
     texts = {name: data.decode() for name, data in logs.items()}

@@ -3,7 +3,7 @@ import pytest
 from fivegates.arm import Argument, Arm, resolve
 from fivegates.errors import ClaimError
 
-OPERANDS = ("x", "z", "y")
+OPERANDS = {"x": 0, "z": 12, "y": 0}
 DECLARED = {
     "source": "kernels/triad/scalar.cu",
     "entry": "triad_scalar",
@@ -23,7 +23,8 @@ def test_launch_is_resolved_for_its_sizes():
     assert launch.grid == (2, 1, 1)
     assert launch.block == (256, 1, 1)
     assert launch.dynamic_shared_bytes == 0
-    assert launch.arguments[2:] == (
+    assert launch.arguments[1:] == (
+        Argument(kind="buffer", name="z", value=12),
         Argument(kind="buffer", name="y", value=None),
         Argument(kind="scalar", name="uint64", value=257),
         Argument(kind="scalar", name="float32", value=1.25),

@@ -1,11 +1,14 @@
 import json
+from dataclasses import replace
 
 import pytest
 
+import mutation
 from fivegates import claim as claims
 from fivegates.claim import (
     Claim,
     cases,
+    launch,
     require_bound,
     require_capacity,
     required_bytes,
@@ -59,6 +62,41 @@ def test_what_is_swept_is_counted_in_the_memory(freeze, document, triad):
 def test_declared_slots_are_kept(freeze, document, triad):
     document["workload"]["rotation_slots"] = 3
     assert rotation_slots(freeze(document), triad, H200_L2) == 3
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        (
+            {"x_pitch": 1002},
+            "views gives x strides (1002, 1) for shape (1000, 1003): elements overlap, "
+            "expected a place of its own for each",
+        ),
+        (
+            {"y_pitch": 0},
+            "views gives y strides (0, 1) for shape (1003, 1000): elements overlap, "
+            "expected a place of its own for each",
+        ),
+        ({"rows": 0}, "x has no element, expected at least 1"),
+    ],
+)
+def test_sizes_that_lay_out_badly_are_refused(changed, message):
+    claim = mutation.frozen("transpose-views-tiled")
+    sizes = {**claim.workload.sizes, **changed}
+    changed = replace(claim, workload=replace(claim.workload, sizes=sizes))
+    said = ", ".join(f"{name}={size}" for name, size in sorted(sizes.items()))
+    with pytest.raises(ClaimError) as raised:
+        require_bound(changed, mutation.contract("transpose_views", "float32"))
+    assert str(raised.value) == f"workload.sizes is {said}: {message}"
+
+
+def test_pointer_of_a_view_starts_at_its_first_element():
+    claim = mutation.frozen("transpose-views-tiled")
+    operation = mutation.contract("transpose_views", "float32")
+    x, y, *_ = launch(claim, operation, "candidate", claim.workload.sizes).arguments
+    assert (x.value, y.value) == (4 * 1, 4 * 3077)
+    allocated = 4 * (1 + 999 * 1027 + 1003) + 4 * (3077 + 1002 * 1024 + 1000)
+    assert slot_bytes(claim, operation) == allocated
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,8 @@ def test_dtype_of_an_operand_must_be_known(loaded):
     with pytest.raises(ClaimError) as raised:
         loaded("SCALARS = {}", 'SCALARS = {}\nOPERAND_DTYPES = {"y": "float8"}')
     assert str(raised.value) == (
-        f"{NAME}: dtype float8, expected float32 or float16 or int32 or uint32"
+        f"{NAME}: dtype float8, expected float32 or float16 or bfloat16 or int32 or "
+        "uint32"
     )
 
 

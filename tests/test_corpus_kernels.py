@@ -52,6 +52,9 @@ ORDERS = 32
         ("A11", "matmul", "half-accumulator", "reference", "tolerance-exceeded"),
         ("A12", "row_max", "compared-as-integers", "reference", "nonfinite-output"),
         ("A13", "transpose", "write-stride-cols", "reference", "different outputs"),
+        ("A13", "transpose_views", "x-step-ignored", "reference", "unwritten-output"),
+        ("A13", "transpose_views", "y-pitch-ignored", "reference", "unwritten-output"),
+        ("A13", "transpose_views", "written-beside-rows", "reference", "beside the v"),
         ("A14", "triad", "every-4096th-stale", "reference", "unwritten-output"),
         ("A17", "triad", "two-cancelling-errors", "reference", "2 of 255 elements"),
         ("B02", "recurrent", "barrier-in-branch", "synccheck", "barrier-error"),
@@ -130,8 +133,8 @@ def test_a12_sign_of_zero_counts_where_the_contract_says_so():
     assert (found.failures, found.zero_signs, found.first_failure) == (1, 1, 0)
 
 
-def test_a13_strides_have_no_way_into_a_claim(document):
-    """Operands are contiguous and start where an allocation does."""
+def test_a13_strides_have_no_way_into_a_claim_but_by_a_contract_of_views(document):
+    """All other operands are contiguous and start where an allocation does."""
     for field in ("workload.strides", "baseline.strides", "candidate.offset"):
         changed = copy.deepcopy(document)
         assert unknown(refusal_of(changed, field, [2]), field)

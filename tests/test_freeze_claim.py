@@ -25,7 +25,7 @@ def without(key):
 BAD = [
     (
         lambda d: d["workload"]["sizes"].update(n=1003.0),
-        "workload.sizes.n is 1003.0 (float), expected a positive integer element count",
+        "workload.sizes.n is 1003.0 (float), expected an integer of at least 0",
     ),
     (
         lambda d: d.update(margin=float("nan")),
@@ -52,15 +52,15 @@ BAD = [
     ),
     (
         lambda d: d["workload"]["sizes"].update(n=True),
-        "workload.sizes.n is True (bool), expected a positive integer element count",
+        "workload.sizes.n is True (bool), expected an integer of at least 0",
     ),
     (
-        lambda d: d["workload"]["sizes"].update(n=0),
-        "workload.sizes.n is 0 (int), expected a positive integer element count",
+        lambda d: d["workload"]["sizes"].update(n=-1),
+        "workload.sizes.n is -1 (int), expected an integer of at least 0",
     ),
     (
         lambda d: d["workload"]["sizes"].update(n="1e6"),
-        "workload.sizes.n is '1e6' (str), expected a positive integer element count",
+        "workload.sizes.n is '1e6' (str), expected an integer of at least 0",
     ),
     (
         lambda d: d["tolerance"].update(atol="2e-6"),
@@ -89,7 +89,7 @@ BAD = [
         lambda d: d.update(operation="quadrad"),
         "operation is 'quadrad': kernels/quadrad/operation.py does not exist, expected "
         "one of: gather, histogram, layernorm, matmul, recurrent, rmsnorm, row_max, "
-        "row_sum, softmax, transpose, triad",
+        "row_sum, softmax, transpose, transpose_views, triad",
     ),
     (
         lambda d: d["workload"].update(rotation_slots=1),
@@ -135,8 +135,7 @@ def test_all_problems_of_a_claim_are_told_at_once(root, document, policy):
     document["workload"]["sizes"]["n"] = 1.5
     assert refusal(document, policy).splitlines() == [
         f"{NAME}: margin is missing, expected a ratio between 0 and 1, such as 0.01",
-        f"{NAME}: workload.sizes.n is 1.5 (float), "
-        "expected a positive integer element count",
+        f"{NAME}: workload.sizes.n is 1.5 (float), expected an integer of at least 0",
     ]
 
 

@@ -449,15 +449,14 @@ BAD = {
     "true for a count": (
         lambda claim: claim["workload"]["sizes"].update(n=True),
         None,
-        f"{CLAIM}: workload.sizes.n is True (bool), "
-        "expected a positive integer element count",
+        f"{CLAIM}: workload.sizes.n is True (bool), expected an integer of at least 0",
     ),
     "unknown operation": (
         lambda claim: claim.update(operation="quadrad"),
         None,
         f"{CLAIM}: operation is 'quadrad': kernels/quadrad/operation.py does not "
         "exist, expected one of: gather, histogram, layernorm, matmul, recurrent, "
-        "rmsnorm, row_max, row_sum, softmax, transpose, triad",
+        "rmsnorm, row_max, row_sum, softmax, transpose, transpose_views, triad",
     ),
     "kernel file that is not there": (
         lambda claim: claim["candidate"].update(source="kernels/triad/vec5.cu"),
@@ -535,7 +534,7 @@ def test_bad_input_is_one_error_and_leaves_no_record(tree, what):
             "layernorm-registers, matmul-half-tiled, matmul-tiled, "
             "recurrent-double-buffer, recurrent-one-barrier, rmsnorm-registers, "
             "row-max-warp, row-sum-half, row-sum-shapes, row-sum-warp, "
-            "softmax-registers, transpose-tiled, triad-vec4",
+            "softmax-registers, transpose-tiled, transpose-views-tiled, triad-vec4",
         ),
         ("backend: auto", "backend: gpu", "backend: expected "),
         ("padding_bytes", "padding", "policy.sanitizer: expected padding_bytes and"),

@@ -67,7 +67,11 @@ def check(desk: Desk, role: Role) -> dict[str, Any]:
     judged, settings, fused = [], [], {}
     with tempfile.TemporaryDirectory(prefix="fivegates-") as temporary:
         folder, second = Path(temporary, "arm"), Path(temporary, "contracted")
-        runs = partial(launch, desk, role, inputs=inputs)
+        laid_out = [
+            operation.allocated(arrays, case.sizes)
+            for arrays, case in zip(inputs, chosen, strict=True)
+        ]
+        runs = partial(launch, desk, role, inputs=laid_out)
         exercised = runs(folder=folder, job=trial, binary=binary)
         if kind == "host":
             contracted = desk.raw(build, "contracted.so")

@@ -47,14 +47,21 @@ def prepare(
     """Write what the cold processes read: a job and a cubin a role, and the values."""
     operation = operations.load(ROOT, claim.operation, claim.workload.dtype)
     ((inputs, expected),) = timed_values(claim, operation, seed, sets=1)
-    poisoned = {n: np.empty(r.values.size, r.dtype) for n, r in expected.items()}
-    for array in poisoned.values():
-        array.view(np.uint8)[...] = POISON_BYTE
+    sizes = claim.workload.sizes
+    poisoned = {
+        name: np.full(operation.nbytes(name, sizes), POISON_BYTE, np.uint8)
+        for name in expected
+    }
     for name, array in {**inputs, **poisoned}.items():
-        np.save(args.folder / f"{name}.npy", array)
+        np.save(args.folder / f"{name}.npy", array.view(np.uint8))
     for name, right in expected.items():
-        pair = np.stack([right.values, right.magnitude])
-        np.save(args.folder / f"{name}.expected.npy", pair)
+        np.savez(
+            args.folder / f"{name}.npz",
+            values=right.values,
+            magnitude=right.magnitude,
+            places=operation.layout(name, sizes).places(),
+            dtype=right.dtype,
+        )
     empty = compile_source(
         SOURCE.read_text(),
         name="harness.cu",

@@ -36,11 +36,7 @@ def main(argv: list[str] | None = None) -> int:
         dynamic_shared_bytes=job["launch"]["dynamic_shared_bytes"],
         arguments=tuple(Argument(**item) for item in job["launch"]["arguments"]),
     )
-    arrays = {
-        path.stem: np.load(path)
-        for path in args.folder.glob("*.npy")
-        if not path.stem.endswith(".expected")
-    }
+    arrays = {path.stem: np.load(path) for path in args.folder.glob("*.npy")}
     begin = time.monotonic()
     start = time.perf_counter_ns()
     runtime.free(0)
@@ -56,11 +52,13 @@ def main(argv: list[str] | None = None) -> int:
     end = time.monotonic()
     tolerance = Tolerance(**job["tolerance"])
     wrong = 0
-    for path in args.folder.glob("*.expected.npy") if launch.arguments else ():
-        name = path.name.removesuffix(".expected.npy")
-        actual = download(pointers[name], arrays[name])
-        values, magnitude = np.load(path)
-        wrong += compare(actual, values, tolerance, magnitude).failures
+    for path in args.folder.glob("*.npz") if launch.arguments else ():
+        right = np.load(path)
+        raw = download(pointers[path.stem], arrays[path.stem])
+        actual = raw.view(str(right["dtype"]))[right["places"]]
+        wrong += compare(
+            actual, right["values"], tolerance, right["magnitude"]
+        ).failures
     parts = {
         "context": (contexts - start) / 1e3,
         "load": (loaded - before) / 1e3,

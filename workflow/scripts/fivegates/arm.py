@@ -27,7 +27,10 @@ Extent = tuple[int, int, int]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Argument:
-    """One kernel parameter: a buffer by operand name, or a scalar of a C type."""
+    """One kernel parameter: a buffer by operand name, or a scalar of a C type.
+
+    The value of a buffer is the byte that the kernel's pointer starts at, None for 0.
+    """
 
     kind: Literal["buffer", "scalar"]
     name: str
@@ -81,10 +84,13 @@ def resolve(
     arm: Arm,
     *,
     sizes: Mapping[str, int],
-    operands: tuple[str, ...],
+    operands: Mapping[str, int],
     scalars: Mapping[str, float],
 ) -> Launch:
-    """Resolve the launch for these sizes; ClaimError names the field that cannot be."""
+    """Resolve the launch for these sizes; ClaimError names the field that cannot be.
+
+    `operands` gives the bytes before the first element of each.
+    """
     block = _extent(arm, "block", arm.block, sizes)
     threads = block[0] * block[1] * block[2]
     if not 1 <= threads <= THREADS_PER_BLOCK_LIMIT:
@@ -143,12 +149,12 @@ def _argument(
     index: int,
     text: str,
     sizes: Mapping[str, int],
-    operands: tuple[str, ...],
+    operands: Mapping[str, int],
     scalars: Mapping[str, float],
 ) -> Argument:
     field = f"arguments[{index}]"
     if text in operands:
-        return Argument(kind="buffer", name=text, value=None)
+        return Argument(kind="buffer", name=text, value=operands[text] or None)
     kind, _, value = text.partition(" ")
     if kind not in SCALAR_TYPES or not value:
         raise ClaimError(

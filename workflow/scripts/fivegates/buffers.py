@@ -13,7 +13,7 @@ import numpy as np
 from cupy.cuda import runtime
 
 from fivegates.claim import Tolerance
-from fivegates.contract import Arrays, Right
+from fivegates.contract import DTYPES, Arrays, Right
 from fivegates.job import POISON_BYTE
 from fivegates.trial import ValueSet
 
@@ -45,10 +45,10 @@ class Buffers:
         ]
         inputs, expected = sets[0]
         self.inputs, self.outputs = tuple(inputs), tuple(expected)
-        self._operands = {name: (a.size, a.dtype) for name, a in inputs.items()}
+        self._dtypes = {name: right.dtype for name, right in expected.items()}
+        self._operands = {name: array.nbytes for name, array in inputs.items()}
         self._operands |= {
-            name: (right.values.size, np.dtype(right.dtype))
-            for name, right in expected.items()
+            name: right.extent * DTYPES[right.dtype] for name, right in expected.items()
         }
         self._count, self._stream = slots, stream
         self._arena = cupy.cuda.alloc(self.bytes + SLACK_BYTES)
@@ -58,7 +58,7 @@ class Buffers:
     @property
     def bytes(self) -> int:
         """Bytes of all slots, each operand padded to the alignment."""
-        sizes = (size * dtype.itemsize for size, dtype in self._operands.values())
+        sizes = self._operands.values()
         return self._count * sum(-(-size // ALIGNMENT) * ALIGNMENT for size in sizes)
 
     def place(self, number: int, seed: int) -> None:
@@ -71,12 +71,14 @@ class Buffers:
         offset = int(draw.random() * (SLACK_BYTES // ALIGNMENT)) * ALIGNMENT
         slots: list[dict[str, Any]] = [{} for _ in range(self._count)]
         for _, (slot, name) in sorted(zip(keys, places, strict=True)):
-            array = cupy.ndarray(*self._operands[name], self._arena + offset)
+            place = self._arena + offset
+            array = cupy.ndarray(self._operands[name], np.uint8, place)
             slots[slot][name] = array
             offset += -(-array.nbytes // ALIGNMENT) * ALIGNMENT
         self.slots, self._round = list(slots), number
         for slot in range(self._count):
             self.fill(slot, self.set_of(slot))
+            self.poison(slot)
 
     def set_of(self, slot: int) -> int:
         """The set of values that a slot holds in this round."""
@@ -117,7 +119,7 @@ class Buffers:
         """
         for name, (right, allowed) in self._expected[values].items():
             array = self.slots[slot][name]
-            kernels[array.dtype.name](
+            kernels[self._dtypes[name]](
                 (CHECK_BLOCKS,),
                 (CHECK_THREADS,),
                 (
@@ -182,8 +184,8 @@ def _pinned(size: int) -> np.ndarray:
 def _rule(right: Right, tolerance: Tolerance) -> tuple[Any, Any]:
     """What an output must be and the error that each element may have."""
     allowed = right.allowed(tolerance.atol, tolerance.rtol)
-    return cupy.asarray(right.values), cupy.asarray(allowed)
+    return tuple(cupy.asarray(right.in_place(a)) for a in (right.values, allowed))
 
 
 def _on_device(arrays: Arrays) -> dict[str, Any]:
-    return {name: cupy.asarray(array) for name, array in arrays.items()}
+    return {name: cupy.asarray(array.view(np.uint8)) for name, array in arrays.items()}

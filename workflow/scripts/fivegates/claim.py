@@ -4,9 +4,9 @@ Reads the schema-checked document; states what the schema cannot (slots agree wi
 cache regime, the launch resolves, the working set fits). Opens no file, asks no device.
 """
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any, Literal
 
 from fivegates.arm import ROLES, Arm, Launch, Role, resolve
@@ -211,7 +211,10 @@ def launch(
     return resolve(
         claim.arms[role],
         sizes=sizes,
-        operands=tuple(operation.operands),
+        operands={
+            name: operation.itemsize(name) * operation.layout(name, sizes).start
+            for name in operation.operands
+        },
         scalars=operation.scalars,
     )
 
@@ -230,6 +233,7 @@ def require_bound(claim: Claim, operation: Operation) -> None:
             f"expected {' or '.join(operation.dtypes)}"
         )
     _require_within_limits(claim, operation)
+    _require_operands(claim, operation)
     for role in ROLES:
         for case in cases(claim, operation):
             launch(claim, operation, role, case.sizes)
@@ -248,6 +252,21 @@ def _require_within_limits(claim: Claim, operation: Operation) -> None:
                 f"kernels/{operation.name}/operation.py derives for "
                 f"{claim.workload.dtype}"
             )
+
+
+def _require_operands(claim: Claim, operation: Operation) -> None:
+    """ClaimError where the timed sizes lay an operand out badly, or leave it empty."""
+    sizes = claim.workload.sizes
+    said = (
+        f"workload.sizes is {', '.join(f'{k}={v}' for k, v in sorted(sizes.items()))}"
+    )
+    for name in operation.operands:
+        try:
+            layout = operation.layout(name, sizes)
+        except ClaimError as error:
+            raise ClaimError(f"{said}: {error}") from None
+        if not prod(layout.shape):
+            raise ClaimError(f"{said}: {name} has no element, expected at least 1")
 
 
 def _require_timed_launch(claim: Claim, operation: Operation, role: Role) -> None:
@@ -269,10 +288,8 @@ def _require_timed_launch(claim: Claim, operation: Operation, role: Role) -> Non
 
 def slot_bytes(claim: Claim, operation: Operation) -> int:
     """Bytes of one slot: every operand at the timed sizes."""
-    shapes = operation.shapes(claim.workload.sizes)
-    return sum(
-        operation.itemsize(name) * elements(shape) for name, shape in shapes.items()
-    )
+    sizes = claim.workload.sizes
+    return sum(operation.nbytes(name, sizes) for name in operation.operands)
 
 
 def rotation_slots(claim: Claim, operation: Operation, l2_bytes: int) -> int:
@@ -295,8 +312,8 @@ def required_bytes(claim: Claim, operation: Operation, l2_bytes: int) -> int:
     of each and their tolerances in float64; and what is swept.
     """
     slots = rotation_slots(claim, operation, l2_bytes)
-    shapes = operation.shapes(claim.workload.sizes)
-    expected = sum(16 * elements(shapes[name]) for name in operation.outputs)
+    layouts = (operation.layout(n, claim.workload.sizes) for n in operation.outputs)
+    expected = sum(16 * layout.extent for layout in layouts)
     one = slot_bytes(claim, operation)
     swept = 2 * l2_bytes if claim.workload.cache_regime == "swept" else 0
     return slots * one + VALUE_SETS * (one + expected) + swept
@@ -327,8 +344,3 @@ def require_capacity(
             f"workload.sizes is {sizes}: needs {needed} bytes of memory, "
             f"expected at most {memory_bytes}"
         )
-
-
-def elements(shape: tuple[int, ...]) -> int:
-    """Number of elements in an array of this shape."""
-    return math.prod(shape)

@@ -9,11 +9,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import ml_dtypes  # noqa: F401 - makes NumPy know bfloat16 by name
 import numpy as np
 
 from fivegates.errors import ClaimError
+from fivegates.layout import Layout, row_major
 
-DTYPES: Mapping[str, int] = {"float32": 4, "float16": 2, "int32": 4, "uint32": 4}
+DTYPES: Mapping[str, int] = {
+    "float32": 4,
+    "float16": 2,
+    "bfloat16": 2,
+    "int32": 4,
+    "uint32": 4,
+}
 
 # Integers that read as the poison that outputs are filled with.
 UNWRITTEN: Mapping[str, int] = {"int32": -1, "uint32": 2**32 - 1}
@@ -55,13 +63,24 @@ class Right:
     """What an output must be, float64, flat, and what its error is relative to.
 
     `dtype` is that of the output; `signed_zero` says that -0 is not 0; `magnitude` is
-    |r|, or for a sum of many terms what their rounding is relative to.
+    |r|, or for a sum of many terms what their rounding is relative to. `layout` is that
+    of an output which is a view: its values are flat, its allocation is not.
     """
 
     values: np.ndarray
     magnitude: np.ndarray
     dtype: str = "float32"
     signed_zero: bool = False
+    layout: Layout | None = None
+
+    @property
+    def extent(self) -> int:
+        """Elements of the output's allocation."""
+        return self.values.size if self.layout is None else self.layout.extent
+
+    def in_place(self, values: np.ndarray) -> np.ndarray:
+        """Float64 values where the elements lie, and NaN beside those of a view."""
+        return values if self.layout is None else self.layout.laid_out(values)
 
     def allowed(self, atol: float, rtol: float) -> np.ndarray:
         """Error that each element may have: `atol + rtol*magnitude`.
@@ -82,7 +101,8 @@ class Operation:
     `inputs` gives arrays as the kernel gets them; `oracle` and `magnitude` give float64
     arrays of the outputs' shapes, computed from the inputs as represented. `stress`
     names generators whose values no tolerance can tell apart from wrong ones; `limits`
-    is None where the contract leaves the tolerance to the claim.
+    is None where the contract leaves the tolerance to the claim. `views` gives start
+    and strides, in elements, of operands that are not all of their allocation.
     """
 
     name: str
@@ -100,6 +120,7 @@ class Operation:
     signed_zero: Literal["equal", "exact"]
     stress: tuple[str, ...]
     shapes: Callable[[Sizes], Mapping[str, tuple[int, ...]]]
+    views: Callable[[Sizes], Mapping[str, tuple[int, tuple[int, ...]]]]
     cases: Callable[[Sizes], tuple[Case, ...]]
     inputs: Callable[[Case], Arrays]
     oracle: Callable[[Arrays, Sizes], Arrays]
@@ -119,6 +140,25 @@ class Operation:
     def itemsize(self, operand: str) -> int:
         """Bytes of an element of an operand."""
         return DTYPES[self.dtype_of(operand)]
+
+    def layout(self, operand: str, sizes: Sizes) -> Layout:
+        """Where an operand's elements lie; ClaimError where two would share a place."""
+        shape = tuple(self.shapes(sizes)[operand])
+        start, strides = self.views(sizes).get(operand, (0, row_major(shape)))
+        layout = Layout(shape=shape, start=start, strides=tuple(strides))
+        layout.require_apart(operand)
+        return layout
+
+    def nbytes(self, operand: str, sizes: Sizes) -> int:
+        """Bytes of an operand's allocation."""
+        return self.itemsize(operand) * self.layout(operand, sizes).extent
+
+    def allocated(self, arrays: Arrays, sizes: Sizes) -> Arrays:
+        """What the allocations of these arrays hold, each flat."""
+        return {
+            name: self.layout(name, sizes).laid_out(array)
+            for name, array in arrays.items()
+        }
 
     def _require_shapes(self, what: str, found: Arrays, sizes: Sizes) -> None:
         shapes = self.shapes(sizes)
@@ -149,11 +189,18 @@ class Operation:
                     "value that can be told from an unwritten one"
                 )
         return {
-            name: Right(
-                values=r.ravel(),
-                magnitude=np.abs(against[name]).ravel(),
-                dtype=self.dtype_of(name),
-                signed_zero=self.signed_zero == "exact",
-            )
+            name: self._right(name, r, against[name], sizes)
             for name, r in right.items()
         }
+
+    def _right(
+        self, name: str, values: np.ndarray, magnitude: np.ndarray, sizes: Sizes
+    ) -> Right:
+        layout = self.layout(name, sizes)
+        return Right(
+            values=values.ravel(),
+            magnitude=np.abs(magnitude).ravel(),
+            dtype=self.dtype_of(name),
+            signed_zero=self.signed_zero == "exact",
+            layout=None if layout.is_whole else layout,
+        )

@@ -30,7 +30,7 @@ from fivegates.job import (
     to_text,
 )
 from fivegates.process import Completed, run
-from fivegates.reference import Comparison, judged, never_written, worst
+from fivegates.reference import Comparison, judged_in_place, never_written, worst
 
 REFUSED = "runner: "
 EXERCISE_SCRIPT = Path(__file__).parents[1] / "exercise_kernel.py"
@@ -85,7 +85,7 @@ def compare_outputs(
     compared = {}
     for name, right in expected.items():
         found = [
-            judged(y, right, tolerance)
+            judged_in_place(y, right, tolerance)
             for y in read_outputs(folder, report, name, right.dtype)
         ]
         compared[name] = worst(found) if found else never_written(right.values)
@@ -95,7 +95,7 @@ def compare_outputs(
 def read_outputs(
     folder: Path, report: CaseReport, name: str, dtype: str
 ) -> list[np.ndarray]:
-    """The distinct results of one output operand of a case, each flat."""
+    """What each distinct result of a case left in one output's allocation, flat."""
     return [
         np.fromfile(folder / output_file(report.index, name, variant), dtype=dtype)
         for variant in sorted(set(report.variants))

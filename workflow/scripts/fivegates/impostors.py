@@ -12,8 +12,8 @@ from fivegates.contract import Arrays, Case, Expected, Operation, Right, Sizes
 from fivegates.errors import ClaimError
 from fivegates.reference import judged, tolerance_ratio
 
-# Bits of a significand that is plainly too short: float16's 11 for 24, 7 for 11.
-FEWER_BITS = {"float32": 11, "float16": 7}
+# Bits of a significand that is plainly too short, of 24, 11 and 8.
+FEWER_BITS = {"float32": 11, "float16": 7, "bfloat16": 5}
 ROOM = 0.5
 OTHER_SEED = 1
 

@@ -7,7 +7,7 @@ runner on the host. Files are named relative to the job's folder.
     case INDEX launches COUNT poison 0|1 shared BYTES grid X Y Z block X Y Z
     input NAME BYTES                file INDEX.NAME.bin holds its bytes
     output NAME BYTES               variant V is written to INDEX.NAME.V.bin
-    pass buffer NAME | pass TYPE VALUE          one a kernel parameter, in order
+    pass buffer NAME [BYTE] | pass TYPE VALUE   one a kernel parameter, in order
 
 The answer is a JSON line a case, then {"done": true}. Launches of a case whose outputs
 are equal bit for bit share a variant.
@@ -110,7 +110,8 @@ def _lines(cases: Iterable[CaseJob]) -> Iterator[str]:
             yield f"output {name} {size}"
         for argument in launch.arguments:
             if argument.kind == "buffer":
-                yield f"pass buffer {argument.name}"
+                start = "" if argument.value is None else f" {argument.value}"
+                yield f"pass buffer {argument.name}{start}"
             else:
                 yield f"pass {argument.name} {argument.value!r}"
 
@@ -143,9 +144,11 @@ def _case(block: str) -> CaseJob:
 
 
 def _argument(row: list[str]) -> Argument:
-    _, kind, value = row
+    _, kind, value, *start = row
     if kind == "buffer":
-        return Argument(kind="buffer", name=value, value=None)
+        return Argument(
+            kind="buffer", name=value, value=int(start[0]) if start else None
+        )
     number = float(value) if kind.startswith("float") else int(value)
     return Argument(kind="scalar", name=kind, value=number)
 

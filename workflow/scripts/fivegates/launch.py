@@ -114,7 +114,7 @@ class Kernel:
         """A launch with its arguments made, to be queued many times."""
         self._allow(launch.dynamic_shared_bytes)
         arguments = tuple(
-            np.uint64(pointers[argument.name])
+            np.uint64(pointers[argument.name] + (argument.value or 0))
             if argument.kind == "buffer"
             else np.dtype(argument.name).type(argument.value)
             for argument in launch.arguments

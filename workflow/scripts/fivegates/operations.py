@@ -64,6 +64,7 @@ def load(root: Path, operation: str, dtype: str = "float32") -> Operation:
         operands=module.OPERANDS,
         scalars=module.SCALARS,
         shapes=module.shapes,
+        views=getattr(module, "views", lambda _: {}),
         cases=lambda sizes: tuple(
             Case(generator=generator, seed=seed, sizes=case_sizes)
             for generator, seed, case_sizes in module.cases(sizes)

@@ -41,7 +41,8 @@ def right_and_wrong(cases: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _is_wrong(case: Mapping[str, Any]) -> bool:
-    failures = any(output["failures"] for output in case["outputs"].values())
+    outputs = case["outputs"].values()
+    failures = any(output["failures"] or output.get("beside") for output in outputs)
     return bool(failures or case["error"] or case["distinct_outputs"] > 1)
 
 

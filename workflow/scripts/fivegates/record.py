@@ -34,6 +34,7 @@ class Reason(StrEnum):
     NONFINITE_OUTPUT = "nonfinite-output"
     TOLERANCE_EXCEEDED = "tolerance-exceeded"
     INPUT_CHANGED = "input-changed"
+    WRITTEN_BESIDE = "written-beside"
     NONDETERMINISTIC_OUTPUT = "nondeterministic-output"
     MEMORY_ERROR = "memory-error"
     RACE = "race"

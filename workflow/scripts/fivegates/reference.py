@@ -24,8 +24,9 @@ class Comparison:
 
     Errors are over finite elements, None where there is none; `max_rel_error` is
     |y - r| / |r| where r is not 0. `zero_signs` counts zeros of the other sign,
-    `stride` divides every distance between failures. `actual`, `expected` and `allowed`
-    are those of the first failure, None where they are not finite.
+    `stride` divides every distance between failures, `beside` counts elements written
+    beside those of a view. `actual`, `expected` and `allowed` are those of the first
+    failure, None where they are not finite.
     """
 
     elements: int
@@ -41,6 +42,7 @@ class Comparison:
     actual: float | None
     expected: float | None
     allowed: float | None
+    beside: int = 0
 
 
 def compare(
@@ -90,6 +92,19 @@ def judged(actual: np.ndarray, right: Right, tolerance: Tolerance) -> Comparison
         expected=None if first is None else _finite(r[first]),
         allowed=None if first is None else _finite(allowed[first]),
     )
+
+
+def judged_in_place(
+    allocation: np.ndarray, right: Right, tolerance: Tolerance
+) -> Comparison:
+    """Check every element, and that nothing beside a view was written."""
+    if right.layout is None:
+        return judged(allocation, right, tolerance)
+    places = right.layout.places()
+    written = ~_poisoned(allocation)
+    written[places] = False
+    found = judged(allocation[places], right, tolerance)
+    return replace(found, beside=int(written.sum()))
 
 
 def _finite(value: float) -> float | None:
@@ -148,7 +163,7 @@ def tolerance_ratio(actual: np.ndarray, right: Right, tolerance: Tolerance) -> f
 
 def worst(comparisons: Sequence[Comparison]) -> Comparison:
     """The comparison with the most failures, of the distinct outputs of one case."""
-    return max(comparisons, key=lambda comparison: comparison.failures)
+    return max(comparisons, key=lambda found: (found.failures, found.beside))
 
 
 def case_key(case: Case) -> dict[str, Any]:
@@ -294,6 +309,9 @@ def _refusal(case: Mapping[str, Any], claim: Claim) -> Verdict | None:
         if output["failures"]:
             said = f"{label}: {_failures(name, output, claim.tolerance)}"
             verdicts.append(Verdict.fail(_cause(output), said))
+        if beside := output.get("beside"):
+            said = f"{label}: {beside} elements beside the view of {name} were written"
+            verdicts.append(Verdict.fail(Reason.WRITTEN_BESIDE, said))
     if claim.cases_sha256 is None:
         verdicts.sort(key=lambda v: v.reason == Reason.NONDETERMINISTIC_OUTPUT)
     return verdicts[0] if verdicts else None

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from fivegates.arm import ROLES, Argument, Launch, Role
-from fivegates.claim import VALUE_SETS, Claim, cases, elements, launch
+from fivegates.claim import VALUE_SETS, Claim, cases, launch
 from fivegates.contract import Arrays, Case, Expected, Operation
 from fivegates.job import CaseJob, Job
 
@@ -34,9 +34,8 @@ def job(
     counts = [launches] * len(chosen) if isinstance(launches, int) else launches
 
     def buffers(case: Case, role: str) -> dict[str, int]:
-        shapes = operation.shapes(case.sizes)
         return {
-            name: operation.itemsize(name) * elements(shapes[name])
+            name: operation.nbytes(name, case.sizes)
             for name, kind in operation.operands.items()
             if kind == role
         }
@@ -116,7 +115,7 @@ def timed_values(
 
     def drawn(number: int) -> ValueSet:
         inputs = operation.inputs(Case(generator=generator, seed=number, sizes=sizes))
-        return inputs, operation.expected(inputs, sizes)
+        return operation.allocated(inputs, sizes), operation.expected(inputs, sizes)
 
     with ThreadPoolExecutor() as pool:
         return list(pool.map(drawn, range(seed, seed + sets)))

@@ -55,6 +55,7 @@ struct Case {
     int buffers, arguments;
     Buffer buffer[kMaxBuffers];
     char type[kMaxArguments][16], value[kMaxArguments][64];
+    size_t start[kMaxArguments];  // byte of a buffer that is passed
 };
 
 struct Object {
@@ -213,7 +214,8 @@ uint64_t argument_bits(const Case& c, int i) {
     const char *type = c.type[i], *value = c.value[i];
     if (strcmp(type, "buffer") == 0) {
         for (int k = 0; k < c.buffers; ++k)
-            if (strcmp(c.buffer[k].name, value) == 0) return bits(c.buffer[k].data);
+            if (strcmp(c.buffer[k].name, value) == 0)
+                return bits(c.buffer[k].data + c.start[i]);
         refuse("no buffer %s", value);
     }
     if (strcmp(type, "float32") == 0) return bits(strtof(value, nullptr));
@@ -440,7 +442,8 @@ void parse_line(const char* line, Case& c) {
     } else if (strcmp(kind, "pass") == 0) {
         if (c.arguments == kMaxArguments) refuse("more than %d arguments", kMaxArguments);
         const int i = c.arguments++;
-        if (sscanf(line, "%*s %15s %63s", c.type[i], c.value[i]) != 2) refuse("%s", line);
+        if (sscanf(line, "%*s %15s %63s %zu", c.type[i], c.value[i], &c.start[i]) < 2)
+            refuse("%s", line);
     } else if (strcmp(kind, "entry") == 0) {
         sscanf(line, "entry %255[^\n]", kernel.name);
     } else if (strcmp(kind, "binary") != 0) {
