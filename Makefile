@@ -32,4 +32,4 @@ $(VENV)/.%: pyproject.toml
 	touch $@
 
 clean:
-	rm -rf results logs .snakemake
+	rm -rf results logs scratch .snakemake

@@ -1,12 +1,32 @@
 """Gate 1: does the arm compute what the contract says?
 
 Waits for both builds: a source that does not compile is told before a device works.
+What must come out is computed once, for both arms; it is no evidence, as it can be
+computed again.
 
 REQUIRED INPUTS:
-    results/{claim}/{role}/build.json
+    results/{claim}/claim.json, {role}/build.json
 OUTPUTS:
+    scratch/{claim}/oracle.npz
     results/{claim}/{role}/reference.json
 """
+
+
+rule compute_oracle:
+    input:
+        claim="results/{claim}/claim.json",
+        harness="results/{claim}/harness.json",
+        contract=contract,
+    output:
+        "scratch/{claim}/oracle.npz",
+    log:
+        "logs/{claim}/oracle.log",
+    shell:
+        """
+        python workflow/scripts/compute_oracle.py \
+            --claim {input.claim:q} \
+            --output {output:q} 2>&1 | tee {log:q}
+        """
 
 
 rule check_reference:
@@ -16,6 +36,7 @@ rule check_reference:
         harness="results/{claim}/harness.json",
         source="results/{claim}/{role}/source.json",
         after="results/{claim}/{role}/build.json",
+        oracle=ancient("scratch/{claim}/oracle.npz"),
         both=ancient(expand("results/{{claim}}/{role}/build.json", role=ROLES)),
     output:
         "results/{claim}/{role}/reference.json",
@@ -26,6 +47,7 @@ rule check_reference:
         """
         python workflow/scripts/check_reference.py \
             --role {wildcards.role} \
+            --oracle {input.oracle:q} \
             --claim {input.claim:q} \
             --backend {input.backend:q} \
             --harness {input.harness:q} \

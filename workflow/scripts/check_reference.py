@@ -8,25 +8,34 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from fivegates import operations
 from fivegates.arm import ROLES, Role
 from fivegates.claim import cases
 from fivegates.contract import Case
 from fivegates.contraction import compare_settings
 from fivegates.errors import ClaimError
 from fivegates.exercise import Exercised, compare_outputs, exercise_once
-from fivegates.gate import Desk, gate_parser, guarded, open_desk
-from fivegates.impostors import weaknesses
+from fivegates.gate import ROOT, Desk, gate_parser, guarded, open_desk
 from fivegates.job import Job
+from fivegates.oracle import Oracle, read, subject
 from fivegates.preflight import sweep
 from fivegates.reference import case_key, case_result
-from fivegates.store import sha256
+from fivegates.store import read_bytes, sha256
 from fivegates.trial import job, launched_once
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser = gate_parser(__doc__)
     parser.add_argument("--role", choices=ROLES, required=True)
+    parser.add_argument("--oracle", type=Path, required=True, help="oracle.npz")
     return parser.parse_args(argv)
+
+
+def open_oracle(desk: Desk, args: argparse.Namespace) -> Oracle:
+    contract = operations.contract_path(ROOT, desk.claim.operation)
+    of = subject(read_bytes(args.claim), read_bytes(contract))
+    data, source = read_bytes(args.oracle), str(args.oracle)
+    return read(data, source, desk.claim, desk.operation, of)
 
 
 def launch(desk: Desk, role: Role, **trial: Any) -> Exercised:
@@ -57,21 +66,17 @@ def planned(desk: Desk, role: Role, chosen: Sequence[Case]) -> Job:
     )
 
 
-def check(desk: Desk, role: Role) -> dict[str, Any]:
+def check(desk: Desk, role: Role, oracle: Oracle) -> dict[str, Any]:
     """What was measured of one arm; on the host in both settings of contraction."""
     claim, operation, build = desk.claim, desk.operation, desk.after[f"{role}/build"]
     kind, chosen = desk.backend.kind, cases(claim, operation)
-    inputs = [operation.inputs(case) for case in chosen]
+    inputs = [operation.allocated(operation.inputs(c), c.sizes) for c in chosen]
     trial = planned(desk, role, chosen)
     binary = desk.raw(build, "values.so" if kind == "host" else "kernel.cubin")
     judged, settings, fused = [], [], {}
     with tempfile.TemporaryDirectory(prefix="fivegates-") as temporary:
         folder, second = Path(temporary, "arm"), Path(temporary, "contracted")
-        laid_out = [
-            operation.allocated(arrays, case.sizes)
-            for arrays, case in zip(inputs, chosen, strict=True)
-        ]
-        runs = partial(launch, desk, role, inputs=laid_out)
+        runs = partial(launch, desk, role, inputs=inputs)
         exercised = runs(folder=folder, job=trial, binary=binary)
         if kind == "host":
             contracted = desk.raw(build, "contracted.so")
@@ -79,7 +84,7 @@ def check(desk: Desk, role: Role) -> dict[str, Any]:
             fused = {report.index: (second, report) for report in once.cases}
         for report in exercised.cases:
             case = chosen[report.index]
-            right = operation.expected(inputs[report.index], case.sizes)
+            right = oracle.expected(report.index)
             outputs = compare_outputs(folder, report, right, claim.tolerance)
             judged.append(case_result(case, report, outputs))
             if kind == "host":
@@ -88,9 +93,8 @@ def check(desk: Desk, role: Role) -> dict[str, Any]:
     unanswered = chosen[len(judged)] if exercised.timed_out else None
     measured = {
         "binary_sha256": sha256(binary),
-        "accepted_impostors": list(
-            weaknesses(operation, claim.workload.sizes, claim.tolerance)
-        ),
+        "accepted_impostors": list(oracle.accepted_impostors),
+        "oracle_sha256": oracle.sha256,
         "timed_out": None if unanswered is None else case_key(unanswered),
         "cases": judged,
     }
@@ -106,7 +110,7 @@ def main(argv: list[str] | None = None) -> int:
     if refusal := desk.barred:
         desk.refuse(refusal)
         return 0
-    measured = check(desk, args.role)
+    measured = check(desk, args.role, open_oracle(desk, args))
     declared = {
         "formula": desk.operation.formula,
         "reference": desk.operation.reference,

@@ -189,13 +189,13 @@ class Operation:
                     "value that can be told from an unwritten one"
                 )
         return {
-            name: self._right(name, r, against[name], sizes)
-            for name, r in right.items()
+            name: self.right(name, r, against[name], sizes) for name, r in right.items()
         }
 
-    def _right(
+    def right(
         self, name: str, values: np.ndarray, magnitude: np.ndarray, sizes: Sizes
     ) -> Right:
+        """What an output must be, of its float64 values and what errors relate to."""
         layout = self.layout(name, sizes)
         return Right(
             values=values.ravel(),
