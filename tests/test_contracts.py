@@ -8,7 +8,7 @@ import pytest
 from conftest import ROOT
 from fivegates import operations
 from fivegates.claim import Tolerance
-from fivegates.contract import Case, Right
+from fivegates.contract import Case, Right, stated_order
 from fivegates.errors import ClaimError
 from fivegates.reference import judged
 from fivegates.skeleton import new_operation
@@ -64,6 +64,32 @@ def test_word_that_nobody_knows_is_one_error(loaded, line, error):
     with pytest.raises(ClaimError) as raised:
         loaded("\ndef flops(", f"\n{line}\n\n\ndef flops(")
     assert str(raised.value) == f"{NAME}: {error}"
+
+
+def test_order_is_written_where_a_verifier_can_read_it(loaded):
+    with pytest.raises(ClaimError) as raised:
+        loaded("\ndef flops(", '\nORDER = "".join("free")\n\n\ndef flops(')
+    assert str(raised.value) == (
+        f"{NAME}: ORDER is 'free', expected it as a string in the file, as a verifier "
+        "does not execute it"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "order"),
+    [
+        ("", "fixed"),
+        ('ORDER = "free"', "free"),
+        ('ORDER = "free"\nORDER = "fixed"', "fixed"),
+        ('if True:\n    ORDER = "free"', "fixed"),
+        ("ORDER = 1", None),
+        ('ORDER = "fr" + "ee"', None),
+        ("ORDER = ", None),
+        ("\0", None),
+    ],
+)
+def test_order_is_read_and_not_executed(text, order):
+    assert stated_order(text) == order
 
 
 def test_dtype_of_an_operand_must_be_known(loaded):

@@ -16,6 +16,7 @@ from trees import (
     TREES,
     V1_REFUSED,
     V1_SUPPORTED,
+    V2_RACY,
     V2_SUPPORTED,
     add_session,
     claim_of,
@@ -660,6 +661,16 @@ def test_forger_who_mends_every_digest_is_caught_by_derivation(
     assert any(expected in problem for problem in verification.problems), (
         verification.problems
     )
+
+
+def test_race_is_not_excused_by_an_order_said_to_be_free(tmp_path):
+    """The verifier reads the contract, which it does not execute."""
+    tree = copied(V2_RACY, tmp_path)
+    forge(tree, "claim.json", edit("order", value="free"))
+    assert (
+        "recurrent-one-barrier/claim.json: order is 'free', expected 'fixed' as "
+        "kernels/recurrent/operation.py states"
+    ) in verified(tree).problems
 
 
 @pytest.mark.parametrize("name", SUPPORTED)

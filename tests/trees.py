@@ -37,6 +37,7 @@ RECEIPTS = Path(__file__).parent / "data" / "receipts"
 # By version of their schemas.
 V1_SUPPORTED, V1_REFUSED = "v1/triad-vec4", "v1/triad-inclusive-guard"
 V2_SUPPORTED = "v2/triad-vec4"
+V2_RACY = "v2/recurrent-one-barrier"
 SUPPORTED = (V1_SUPPORTED, V2_SUPPORTED)
 EXIT_STATUS = {V1_SUPPORTED: 0, V1_REFUSED: 1, V2_SUPPORTED: 0}
 TREES = tuple(EXIT_STATUS)
@@ -44,7 +45,7 @@ TREES = tuple(EXIT_STATUS)
 OTHERS = {
     "v2/layernorm-registers": 0,
     "v2/recurrent-double-buffer": 0,
-    "v2/recurrent-one-barrier": 1,
+    V2_RACY: 1,
 }
 NOW = datetime(2100, 1, 1, tzinfo=UTC)
 CALIBRATION = "calibration.json"

@@ -3,6 +3,7 @@
 `kernels/<operation>/operation.py` states it; `operations.py` loads it.
 """
 
+import ast
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -48,6 +49,28 @@ def digest(cases: Sequence[Case]) -> str:
     """Digest of a plan of cases: generator, seed and sizes of each, in its order."""
     rows = [[case.generator, case.seed, dict(case.sizes)] for case in cases]
     return hashlib.sha256(json.dumps(rows, sort_keys=True).encode()).hexdigest()
+
+
+def stated_order(text: str) -> str | None:
+    """ORDER as the text of a contract states it, which is not executed.
+
+    "fixed" where it does not; None where it is no string, or the text no Python.
+    """
+    try:
+        body = ast.parse(text).body
+    except (SyntaxError, ValueError):
+        return None
+    values = [
+        node.value
+        for node in body
+        if isinstance(node, ast.Assign)
+        and any(isinstance(t, ast.Name) and t.id == "ORDER" for t in node.targets)
+    ]
+    if not values:
+        return "fixed"
+    last = values[-1]
+    found = last.value if isinstance(last, ast.Constant) else None
+    return found if isinstance(found, str) else None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

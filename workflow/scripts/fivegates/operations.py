@@ -9,7 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from fivegates.contract import DTYPES, Arrays, Case, Limit, Operation, Sizes
+from fivegates.contract import (
+    DTYPES,
+    Arrays,
+    Case,
+    Limit,
+    Operation,
+    Sizes,
+    stated_order,
+)
 from fivegates.errors import ClaimError
 
 # The first of each is what a contract has that does not say.
@@ -109,6 +117,12 @@ def _require_known(module: ModuleType, name: str, dtype: str) -> None:
     for field, known in CHOICES.items():
         if (found := _chosen(module, field)) not in known:
             raise ClaimError(f"{name}: {field} is {found!r}, expected {_or(known)}")
+    order = stated_order(Path(str(module.__file__)).read_text())
+    if order != _chosen(module, "ORDER"):
+        raise ClaimError(
+            f"{name}: ORDER is {_chosen(module, 'ORDER')!r}, expected it as a string "
+            "in the file, as a verifier does not execute it"
+        )
     generators = tuple(getattr(module, "GENERATORS", ()))
     for field, names, known in (
         ("STRESS", getattr(module, "STRESS", ()), generators),

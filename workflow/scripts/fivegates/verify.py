@@ -13,6 +13,7 @@ from typing import Any
 
 from fivegates.archive import load_evidence
 from fivegates.arm import ROLES, Role
+from fivegates.contract import stated_order
 from fivegates.derivation import Context, barred, derive
 from fivegates.errors import ArtifactError, EvidenceError
 from fivegates.evidence import Evidence, predecessors, subjects
@@ -183,7 +184,7 @@ def evidence_problems(store: Store, evidence: Evidence, now: datetime) -> Iterat
     """Where a record says what its evidence does not; nothing for a valid tree."""
     for name, record in evidence.records.items():
         yield from _record_problems(store, evidence, name, record)
-    yield from _source_problems(evidence)
+    yield from _source_problems(store, evidence)
     yield from _time_problems(evidence, now)
 
 
@@ -264,18 +265,30 @@ def _context(store: Store, evidence: Evidence) -> Context:
     )
 
 
-def _source_problems(evidence: Evidence) -> Iterator[str]:
-    """A source manifest names its arm, its kernel and its contract, and no more."""
+def _source_problems(store: Store, evidence: Evidence) -> Iterator[str]:
+    """A source manifest names its arm, its kernel and its contract, and no more.
+
+    What the claim says of the contract, the contract says.
+    """
     claim = evidence.claim
+    contract = f"kernels/{claim.operation}/operation.py"
     for role in ROLES:
         document = evidence.sources[role]
         where = f"{claim.name}/{role}/source.json"
-        expected = {claim.arms[role].source, f"kernels/{claim.operation}/operation.py"}
+        expected = {claim.arms[role].source, contract}
         found = {item["name"] for item in document["files"]}
         if document["role"] != role:
             yield f"{where}: role is {document['role']!r}, expected {role!r}"
         if found != expected:
             yield f"{where}: files are {sorted(found)}, expected {sorted(expected)}"
+            continue
+        pinned = (Artifact(**item) for item in document["files"])
+        stated = stated_order(store.pick(pinned, contract).decode(errors="replace"))
+        if stated != claim.order:
+            yield (
+                f"{claim.name}/claim.json: order is {claim.order!r}, expected "
+                f"{stated!r} as {contract} states"
+            )
 
 
 def _time_problems(evidence: Evidence, now: datetime) -> Iterator[str]:
