@@ -195,7 +195,7 @@ def checked(claim: Claim, role: str, source: str) -> tuple[str, str]:
         source=source,
         file=arm.source,
         job=trial,
-        inputs=[operation.allocated(operation.inputs(c), c.sizes) for c in chosen],
+        inputs=[operation.allocations(case) for case in chosen],
         timeout_s=claim.policy.sanitizer.timeout_s,
     )
     texts = {name: data.decode() for name, data in logs.items()}

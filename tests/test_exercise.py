@@ -2,13 +2,15 @@
 
 import json
 import sys
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from fivegates import exercise as exercising
 from fivegates.arm import Launch
 from fivegates.errors import ToolError
-from fivegates.exercise import exercise
+from fivegates.exercise import exercise, prepare
 from fivegates.job import CaseJob, Job
 
 LAUNCH = Launch(grid=(1, 1, 1), block=(1, 1, 1), dynamic_shared_bytes=0, arguments=())
@@ -52,6 +54,13 @@ def run(tmp_path, monkeypatch):
         return [(case.index, case.error) for case in found.cases]
 
     return launch
+
+
+def test_input_must_fill_its_buffer(tmp_path):
+    cases = (replace(CASES[0], inputs={"x": 12}),)
+    job = Job(binary="kernel", entry="own", cases=cases)
+    with pytest.raises(ValueError, match=r"^case 0: x has 8 bytes, expected 12$"):
+        prepare(tmp_path, job, b"", [{"x": np.zeros(2, np.float32)}])
 
 
 ABORT = "process ended by SIGABRT"

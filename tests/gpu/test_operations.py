@@ -49,10 +49,7 @@ def test_arm_passes_gate_1_in_time(root, name, workload, role):
     )
     start = time.monotonic()
     inputs = [operation.inputs(case) for case in chosen]
-    laid_out = [
-        operation.allocated(arrays, case.sizes)
-        for arrays, case in zip(inputs, chosen, strict=True)
-    ]
+    laid_out = [operation.allocations(case) for case in chosen]
     trial = job(
         claim,
         operation,

@@ -38,7 +38,7 @@ def check_arm(desks: dict[str, Desk], role: Role) -> None:
         source=source,
         file=arm.source,
         job=trial,
-        inputs=[operation.allocated(operation.inputs(c), c.sizes) for c in chosen],
+        inputs=[operation.allocations(case) for case in chosen],
         timeout_s=claim.policy.sanitizer.timeout_s,
         census_of=timed_case(claim, chosen),
     )

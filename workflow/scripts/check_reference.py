@@ -70,7 +70,7 @@ def check(desk: Desk, role: Role, oracle: Oracle) -> dict[str, Any]:
     """What was measured of one arm; on the host in both settings of contraction."""
     claim, operation, build = desk.claim, desk.operation, desk.after[f"{role}/build"]
     kind, chosen = desk.backend.kind, cases(claim, operation)
-    inputs = [operation.allocated(operation.inputs(c), c.sizes) for c in chosen]
+    inputs = [operation.allocations(case) for case in chosen]
     trial = planned(desk, role, chosen)
     binary = desk.raw(build, "values.so" if kind == "host" else "kernel.cubin")
     judged, settings, fused = [], [], {}

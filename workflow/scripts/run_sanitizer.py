@@ -32,7 +32,7 @@ def check(desk: Desk, role: Role, tool: str) -> None:
         launches=1,
         poison=check.poison,
     )
-    measured, logs = check.run(tool, trial, binary, map(operation.inputs, chosen))
+    measured, logs = check.run(tool, trial, binary, map(operation.allocations, chosen))
     desk.finish(
         declared={},
         measured={

@@ -176,6 +176,10 @@ class Operation:
         """Bytes of an operand's allocation."""
         return self.itemsize(operand) * self.layout(operand, sizes).extent
 
+    def allocations(self, case: Case) -> Arrays:
+        """What the allocations of a case's inputs hold, each flat."""
+        return self.allocated(self.inputs(case), case.sizes)
+
     def allocated(self, arrays: Arrays, sizes: Sizes) -> Arrays:
         """What the allocations of these arrays hold, each flat."""
         return {

@@ -45,12 +45,20 @@ class Exercised:
 
 
 def prepare(folder: Path, job: Job, binary: bytes, inputs: Iterable[Arrays]) -> None:
-    """Write a job's folder: the binary, and the inputs of each case in turn."""
+    """Write a job's folder: the binary, and the inputs of each case in turn.
+
+    ValueError for an input that does not fill its buffer.
+    """
     program = folder / job.binary
     program.write_bytes(binary)
     program.chmod(0o700)
     for case, arrays in zip(job.cases, inputs, strict=True):
         for name, array in arrays.items():
+            if array.nbytes != case.inputs[name]:
+                raise ValueError(
+                    f"case {case.index}: {name} has {array.nbytes} bytes, "
+                    f"expected {case.inputs[name]}"
+                )
             array.tofile(folder / input_file(case.index, name))
 
 
