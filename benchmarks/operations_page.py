@@ -50,9 +50,9 @@ def claims(operation: str) -> list[str]:
 
 
 def measured() -> list[tuple[str, ...]]:
-    """A row a committed receipt."""
+    """A row a committed receipt, and a workload of a portfolio."""
     header = ("claim", "device", "timed", "baseline", "candidate", "speedup", "verdict")
-    paths = sorted(RECEIPTS.glob("*/receipt.json"))
+    paths = sorted(RECEIPTS.glob("*/*/receipt.json"))
     return [header] + [row_of(json.loads(path.read_text())) for path in paths]
 
 
