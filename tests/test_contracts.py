@@ -40,7 +40,7 @@ def loaded(tmp_path):
             "NONFINITE is 'refuse', expected refused or propagate",
         ),
         ('SIGNED_ZERO = "Exact"', "SIGNED_ZERO is 'Exact', expected equal or exact"),
-        ('ORDER = "any"', "ORDER is 'any', expected fixed or free"),
+        ('ORDER = "any"', "ORDER is 'any', expected fixed or free or unordered"),
         ('STRESS = ("hard",)', "STRESS names hard, expected ordinary or wide"),
         (
             'STRESS = ("ordinary", "wide")',
@@ -64,6 +64,24 @@ def test_word_that_nobody_knows_is_one_error(loaded, line, error):
     with pytest.raises(ClaimError) as raised:
         loaded("\ndef flops(", f"\n{line}\n\n\ndef flops(")
     assert str(raised.value) == f"{NAME}: {error}"
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        'ORDER = "unordered"',
+        'ORDER = "unordered"\nTOLERANCE = {"float32": {"atol": 0.0, "rtol": 1e-6}}',
+        'ORDER = "unordered"\nTOLERANCE = {"float32": {"atol": 0.0, "rtol": 0.0}}\n'
+        'NONFINITE = "propagate"',
+    ],
+)
+def test_elements_in_any_order_are_exact(loaded, lines):
+    with pytest.raises(ClaimError) as raised:
+        loaded("\ndef flops(", f"\n{lines}\n\n\ndef flops(")
+    assert str(raised.value) == (
+        f"{NAME}: ORDER is 'unordered', expected a TOLERANCE of 0 for each dtype and "
+        "NONFINITE 'refused'"
+    )
 
 
 def test_order_is_written_where_a_verifier_can_read_it(loaded):

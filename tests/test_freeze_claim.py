@@ -88,8 +88,8 @@ BAD = [
     (
         lambda d: d.update(operation="quadrad"),
         "operation is 'quadrad': kernels/quadrad/operation.py does not exist, expected "
-        "one of: gather, histogram, layernorm, matmul, recurrent, rmsnorm, row_max, "
-        "row_sum, softmax, transpose, transpose_views, triad",
+        "one of: compact, gather, histogram, layernorm, matmul, recurrent, rmsnorm, "
+        "row_max, row_sum, softmax, transpose, transpose_views, triad",
     ),
     (
         lambda d: d["workload"].update(rotation_slots=1),

@@ -19,6 +19,7 @@ from fivegates.reference import (
     compare,
     derive,
     judge,
+    judged,
     keys,
     never_written,
     require_complete,
@@ -343,6 +344,23 @@ def test_kernel_that_differs_from_itself_is_told_before_its_errors(claim):
     found["cases"].append(right_elsewhere)
     now = judge(found, replace(claim, cases_sha256="0" * 64))
     assert now.message.endswith("; wrong at n=257, n=256, right at n=1")
+
+
+def test_elements_in_any_order_are_sorted_before_they_are_compared(claim):
+    values = np.array([1.0, 2.0, 4.0])
+    right = Right(values=values, magnitude=values, unordered=True)
+    exact = Tolerance(atol=0.0, rtol=0.0)
+    assert judged(np.float32([4, 1, 2]), right, exact).failures == 0
+    twice = judged(np.float32([4, 2, 2]), right, exact)
+    assert (twice.failures, twice.actual, twice.expected) == (1, 2.0, 1.0)
+    assert judged(np.float32([4, np.nan, 2]), right, exact).nonfinite == 1
+    assert accepted_impostors({"y": right}, exact) == ()
+    wrong = case_result(CASE, report(), {"y": twice})
+    found = judge({**measured(), "cases": [wrong]}, replace(claim, order="unordered"))
+    assert found.message == (
+        "n=257, seed=7, lab: 1 of 3 elements of y outside tolerance; first of the "
+        "sorted at 0: y=2, r=1, |y-r|=1 > 0"
+    )
 
 
 def test_order_that_is_free_may_give_other_bits(claim):

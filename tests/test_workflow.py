@@ -455,8 +455,9 @@ BAD = {
         lambda claim: claim.update(operation="quadrad"),
         None,
         f"{CLAIM}: operation is 'quadrad': kernels/quadrad/operation.py does not "
-        "exist, expected one of: gather, histogram, layernorm, matmul, recurrent, "
-        "rmsnorm, row_max, row_sum, softmax, transpose, transpose_views, triad",
+        "exist, expected one of: compact, gather, histogram, layernorm, matmul, "
+        "recurrent, rmsnorm, row_max, row_sum, softmax, transpose, transpose_views, "
+        "triad",
     ),
     "kernel file that is not there": (
         lambda claim: claim["candidate"].update(source="kernels/triad/vec5.cu"),
@@ -530,8 +531,8 @@ def test_bad_input_is_one_error_and_leaves_no_record(tree, what):
         (
             "claim: triad-vec4",
             "claim: triad-vec5",
-            "claim is 'triad-vec5', expected one of: gather-rows, histogram-shared, "
-            "layernorm-registers, matmul-half-tiled, matmul-tiled, "
+            "claim is 'triad-vec5', expected one of: compact-block, gather-rows, "
+            "histogram-shared, layernorm-registers, matmul-half-tiled, matmul-tiled, "
             "recurrent-double-buffer, recurrent-one-barrier, rmsnorm-registers, "
             "row-max-warp, row-sum-half, row-sum-shapes, row-sum-warp, "
             "softmax-registers, transpose-tiled, transpose-views-tiled, triad-vec4",

@@ -45,7 +45,7 @@ class Buffers:
         ]
         inputs, expected = sets[0]
         self.inputs, self.outputs = tuple(inputs), tuple(expected)
-        self._dtypes = {name: right.dtype for name, right in expected.items()}
+        self._checks = {name: _check(right) for name, right in expected.items()}
         self._operands = {name: array.nbytes for name, array in inputs.items()}
         self._operands |= {
             name: right.extent * DTYPES[right.dtype] for name, right in expected.items()
@@ -115,12 +115,13 @@ class Buffers:
     ) -> None:
         """Queue a check of a slot's outputs; wrong elements are added at `total`.
 
-        `kernels` compare by dtype.
+        `kernels` are the harness's, by name.
         """
         for name, (right, allowed) in self._expected[values].items():
             array = self.slots[slot][name]
-            kernels[self._dtypes[name]](
-                (CHECK_BLOCKS,),
+            check, blocks = self._checks[name]
+            kernels[check](
+                (blocks,),
                 (CHECK_THREADS,),
                 (
                     np.uint64(array.data.ptr),
@@ -179,6 +180,13 @@ class Staging:
 def _pinned(size: int) -> np.ndarray:
     memory = cupy.cuda.alloc_pinned_memory(size)
     return np.frombuffer(memory, np.uint8, size)
+
+
+def _check(right: Right) -> tuple[str, int]:
+    """The harness kernel that compares an output, and its blocks."""
+    if right.unordered:
+        return f"count_unordered_{right.dtype}", 1
+    return f"count_failures_{right.dtype}", CHECK_BLOCKS
 
 
 def _rule(right: Right, tolerance: Tolerance) -> tuple[Any, Any]:

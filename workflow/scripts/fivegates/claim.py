@@ -10,7 +10,7 @@ from math import prod
 from typing import Any, Literal
 
 from fivegates.arm import ROLES, Arm, Launch, Role, resolve
-from fivegates.contract import Case, Operation
+from fivegates.contract import Case, Operation, Order
 from fivegates.errors import ClaimError
 
 CLAIM_SCHEMA = "fivegates:frozen_claim/v2"
@@ -152,7 +152,7 @@ class Claim:
     portfolio: Mapping[str, Any] | None
     seed: int
     cases_sha256: str | None
-    order: Literal["fixed", "free"]
+    order: Order
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Claim":

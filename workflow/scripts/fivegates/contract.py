@@ -27,6 +27,9 @@ DTYPES: Mapping[str, int] = {
 # Integers that read as the poison that outputs are filled with.
 UNWRITTEN: Mapping[str, int] = {"int32": -1, "uint32": 2**32 - 1}
 
+# fixed: launches give equal bits. free: the last bits may differ. unordered: elements
+# may lie in any order.
+Order = Literal["fixed", "free", "unordered"]
 Sizes = Mapping[str, int]
 Arrays = Mapping[str, np.ndarray]
 
@@ -87,7 +90,8 @@ class Right:
 
     `dtype` is that of the output; `signed_zero` says that -0 is not 0; `magnitude` is
     |r|, or for a sum of many terms what their rounding is relative to. `layout` is that
-    of an output which is a view: its values are flat, its allocation is not.
+    of an output which is a view: its values are flat, its allocation is not. Those of
+    an `unordered` output are sorted.
     """
 
     values: np.ndarray
@@ -95,6 +99,11 @@ class Right:
     dtype: str = "float32"
     signed_zero: bool = False
     layout: Layout | None = None
+    unordered: bool = False
+
+    def arranged(self, actual: np.ndarray) -> np.ndarray:
+        """An output, flat, each element at the place of the one that it must be."""
+        return np.sort(actual, axis=None) if self.unordered else actual.ravel()
 
     @property
     def extent(self) -> int:
@@ -138,7 +147,7 @@ class Operation:
     operand_dtypes: Mapping[str, str]
     scalars: Mapping[str, float]
     limits: Mapping[str, Limit] | None
-    order: Literal["fixed", "free"]
+    order: Order
     nonfinite: Literal["refused", "propagate"]
     signed_zero: Literal["equal", "exact"]
     stress: tuple[str, ...]
@@ -223,11 +232,12 @@ class Operation:
         self, name: str, values: np.ndarray, magnitude: np.ndarray, sizes: Sizes
     ) -> Right:
         """What an output must be, of its float64 values and what errors relate to."""
-        layout = self.layout(name, sizes)
+        layout, unordered = self.layout(name, sizes), self.order == "unordered"
         return Right(
-            values=values.ravel(),
+            values=np.sort(values, axis=None) if unordered else values.ravel(),
             magnitude=np.abs(magnitude).ravel(),
             dtype=self.dtype_of(name),
             signed_zero=self.signed_zero == "exact",
             layout=None if layout.is_whole else layout,
+            unordered=unordered,
         )

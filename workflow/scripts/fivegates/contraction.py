@@ -50,7 +50,9 @@ def _elements(
     run: tuple[Path, CaseReport], name: str, right: Right
 ) -> list[np.ndarray]:
     found = read_outputs(*run, name, right.dtype)
-    return [y if right.layout is None else y[right.layout.places()] for y in found]
+    if right.layout is not None:
+        found = [y[right.layout.places()] for y in found]
+    return [right.arranged(y) for y in found]
 
 
 def _spread(

@@ -50,6 +50,35 @@ __device__ void count_failures(const T* y, const double* r, const double* allowe
     }
 }
 
+// Bits that depend on all bits of a value (the finaliser of SplitMix64); -0 is 0.
+__device__ unsigned long long hashed(double value) {
+    unsigned long long bits = __double_as_longlong(value + 0.0);
+    bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9ull;
+    bits = (bits ^ (bits >> 27)) * 0x94d049bb133111ebull;
+    return bits ^ (bits >> 31);
+}
+
+// Adds one unless y has the elements of r, in any order: else the sums of their hashes
+// differ. Where r is NaN see above. Launch: one block.
+template <typename T>
+__device__ void count_unordered(const T* y, const double* r, size_t n,
+                                unsigned long long* failures) {
+    __shared__ unsigned long long difference;
+    if (threadIdx.x == 0) {
+        difference = 0;
+    }
+    __syncthreads();
+    unsigned long long own = 0;
+    for (size_t i = threadIdx.x; i < n; i += blockDim.x) {
+        own += r[i] != r[i] ? !is_poison(y[i]) : hashed(double(y[i])) - hashed(r[i]);
+    }
+    atomicAdd(&difference, own);
+    __syncthreads();
+    if (threadIdx.x == 0 && difference != 0) {
+        atomicAdd(failures, 1ull);
+    }
+}
+
 struct Half {
     unsigned short bits;
     __device__ operator double() const {
@@ -69,6 +98,11 @@ struct Bfloat16 {
         const type* y, const double* r, const double* allowed, size_t n,                   \
         unsigned long long* failures) {                                                    \
         count_failures(y, r, allowed, n, failures);                                        \
+    }                                                                                      \
+    extern "C" __global__ void count_unordered_##dtype(                                    \
+        const type* y, const double* r, const double*, size_t n,                           \
+        unsigned long long* failures) {                                                    \
+        count_unordered(y, r, n, failures);                                                \
     }
 COUNT_FAILURES(float32, float)
 COUNT_FAILURES(float16, Half)

@@ -89,8 +89,9 @@ class Session:
         """
         self.queue = queue
         self._count_failures = {
-            dtype: queue.module.get_function(f"count_failures_{dtype}")
+            name: queue.module.get_function(name)
             for dtype in DTYPES
+            for name in (f"count_failures_{dtype}", f"count_unordered_{dtype}")
         }
         self._arms = {**arms, **dict.fromkeys(("again", "itself"), arms["baseline"])}
         self._policy, self.kind = policy, kind

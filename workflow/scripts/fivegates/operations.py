@@ -22,7 +22,7 @@ from fivegates.errors import ClaimError
 
 # The first of each is what a contract has that does not say.
 CHOICES = {
-    "ORDER": ("fixed", "free"),
+    "ORDER": ("fixed", "free", "unordered"),
     "NONFINITE": ("refused", "propagate"),
     "SIGNED_ZERO": ("equal", "exact"),
 }
@@ -123,6 +123,7 @@ def _require_known(module: ModuleType, name: str, dtype: str) -> None:
             f"{name}: ORDER is {_chosen(module, 'ORDER')!r}, expected it as a string "
             "in the file, as a verifier does not execute it"
         )
+    _require_exact(module, name)
     generators = tuple(getattr(module, "GENERATORS", ()))
     for field, names, known in (
         ("STRESS", getattr(module, "STRESS", ()), generators),
@@ -146,6 +147,19 @@ def _require_known(module: ModuleType, name: str, dtype: str) -> None:
                 f"{name}: TOLERANCE[{dtype!r}] has {', '.join(limit)}, expected atol "
                 "and rtol"
             )
+
+
+def _require_exact(module: ModuleType, name: str) -> None:
+    """ClaimError where sorted elements could be compared with the wrong ones."""
+    if _chosen(module, "ORDER") != "unordered":
+        return
+    limits = (getattr(module, "TOLERANCE", None) or {}).values()
+    exact = limits and all(set(limit.values()) == {0.0} for limit in limits)
+    if not exact or _chosen(module, "NONFINITE") != "refused":
+        raise ClaimError(
+            f"{name}: ORDER is 'unordered', expected a TOLERANCE of 0 for each dtype "
+            "and NONFINITE 'refused'"
+        )
 
 
 def _or(known: Iterable[str]) -> str:

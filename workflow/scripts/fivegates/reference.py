@@ -65,7 +65,8 @@ def judged(actual: np.ndarray, right: Right, tolerance: Tolerance) -> Comparison
 
     Where r is not finite, y must be the same, and written.
     """
-    y, r = actual.ravel().astype(np.float64), right.values
+    actual = right.arranged(actual)
+    y, r = actual.astype(np.float64), right.values
     allowed = right.allowed(tolerance.atol, tolerance.rtol)
     poisoned = _poisoned(actual)
     finite = np.isfinite(y) & np.isfinite(r)
@@ -151,7 +152,7 @@ def tolerance_ratio(actual: np.ndarray, right: Right, tolerance: Tolerance) -> f
 
     Infinite where only one of the two is finite.
     """
-    y, r = actual.ravel().astype(np.float64), right.values
+    y, r = right.arranged(actual).astype(np.float64), right.values
     if not y.size:
         return 0.0
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -307,7 +308,7 @@ def _refusal(case: Mapping[str, Any], claim: Claim) -> Verdict | None:
     verdicts = [_inconstant(label, case)] if varies else []
     for name, output in case["outputs"].items():
         if output["failures"]:
-            said = f"{label}: {_failures(name, output, claim.tolerance)}"
+            said = f"{label}: {_failures(name, output, claim)}"
             verdicts.append(Verdict.fail(_cause(output), said))
         if beside := output.get("beside"):
             said = f"{label}: {beside} elements beside the view of {name} were written"
@@ -338,7 +339,8 @@ def _cause(output: Mapping[str, Any]) -> Reason:
     return Reason.TOLERANCE_EXCEEDED
 
 
-def _failures(name: str, output: Mapping[str, Any], tolerance: Tolerance) -> str:
+def _failures(name: str, output: Mapping[str, Any], claim: Claim) -> str:
+    tolerance, unordered = claim.tolerance, claim.order == "unordered"
     first, expected = output["first_failure"], output["expected"]
     count = f"{output['failures']} of {output['elements']} elements of {name}"
     right = "r is not finite" if expected is None else f"r={expected:.9g}"
@@ -353,4 +355,6 @@ def _failures(name: str, output: Mapping[str, Any], tolerance: Tolerance) -> str
         if allowed is None:
             allowed = tolerance.atol + tolerance.rtol * abs(expected)
         seen = f"y={output['actual']:.9g}, {right}, |y-r|={error:.3g} > {allowed:.3g}"
+    if unordered:
+        return f"{count} outside tolerance; first of the sorted at {first}: {seen}"
     return f"{count} outside tolerance; first at {first}: {seen}{places(output)}"
