@@ -25,16 +25,18 @@ from fivegates import checking, operations, preflight, reference  # noqa: E402
 from fivegates.checked_host import check  # noqa: E402
 from fivegates.claim import CLAIM_SCHEMA, Claim, cases, require_bound  # noqa: E402
 from fivegates.constructs import needs_cuda_headers  # noqa: E402
-from fivegates.contract import Case, Operation, digest  # noqa: E402
-from fivegates.exercise import compare_outputs, exercise_once  # noqa: E402
+from fivegates.contract import Arrays, Case, Expected, Operation, digest  # noqa: E402
+from fivegates.exercise import Exercised, compare_outputs, exercise_once  # noqa: E402
 from fivegates.headers import include_folder  # noqa: E402
 from fivegates.host.build import compile_arm  # noqa: E402
 from fivegates.host.compiler import find_compiler  # noqa: E402
+from fivegates.record import Verdict  # noqa: E402
 from fivegates.store import sha256  # noqa: E402
 from fivegates.trial import job, one_case_of_each_size  # noqa: E402
 
 MUTANTS = ROOT / "tests/mutants"
 SURVIVED = "-"
+Tried = tuple[Case, Arrays, Expected]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -95,7 +97,7 @@ def contract(operation: str, dtype: str) -> Operation:
 
 
 @lru_cache(maxsize=2)
-def known(name: str, shift: int) -> list[tuple[Case, Any, Any]]:
+def known(name: str, shift: int) -> list[Tried]:
     """Cases of a claim with other seeds, inputs, and what must come of them."""
     claim = frozen(name)
     operation = contract(claim.operation, claim.workload.dtype)
@@ -138,8 +140,10 @@ def _image(claim: Claim, role: str, source: str, flavour: str) -> bytes:
 
 def _judged(claim: Claim, role: str, source: str, shift: int) -> str:
     """What gate 1 has against it."""
-    operation = contract(claim.operation, claim.workload.dtype)
-    tried = known(claim.name, shift)
+    operation, tried = (
+        contract(claim.operation, claim.workload.dtype),
+        known(claim.name, shift),
+    )
     chosen = [case for case, _, _ in tried]
     trial = job(
         claim,
@@ -161,24 +165,26 @@ def _judged(claim: Claim, role: str, source: str, shift: int) -> str:
             source=source,
             timeout_s=claim.policy.reference.timeout_s,
         )
-        judged = [
-            reference.case_result(
-                chosen[report.index],
-                report,
-                compare_outputs(
-                    folder, report, tried[report.index][2], claim.tolerance
-                ),
-            )
-            for report in exercised.cases
-        ]
-    late = chosen[len(judged)] if exercised.timed_out else None
+        verdict = verdict_of(claim, tried, folder, exercised)
+    return "" if verdict.status == "pass" else f"{verdict.reason}: {verdict.message}"
+
+
+def verdict_of(
+    claim: Claim, tried: list[Tried], folder: Path, exercised: Exercised
+) -> Verdict:
+    """Gate 1's verdict on the outputs that lie in a folder."""
+    judged = []
+    for report in exercised.cases:
+        case, _, right = tried[report.index]
+        outputs = compare_outputs(folder, report, right, claim.tolerance)
+        judged.append(reference.case_result(case, report, outputs))
+    late = tried[len(judged)][0] if exercised.timed_out else None
     measured = {
         "accepted_impostors": [],
         "timed_out": None if late is None else reference.case_key(late),
         "cases": judged,
     }
-    verdict = reference.judge(measured, claim)
-    return "" if verdict.status == "pass" else f"{verdict.reason}: {verdict.message}"
+    return reference.judge(measured, claim)
 
 
 def checked(claim: Claim, role: str, source: str) -> tuple[str, str]:

@@ -1,0 +1,175 @@
+"""Every fault of tests/mutants on a device: which gate or tool refuses it there.
+
+python benchmarks/mutants_on_device.py --output FILE.json [OPERATION ...]
+
+Gate 1 as the pipeline runs it, then compute-sanitizer's tools on what it lets pass.
+Operations are tried side by side, in a process each.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from datetime import UTC, datetime
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+sys.path[:0] = [str(ROOT / "workflow/scripts"), str(ROOT / "tests")]
+
+from fivegates import device, sanitizer  # noqa: E402
+from fivegates.checked_run import checker  # noqa: E402
+from fivegates.claim import Claim  # noqa: E402
+from fivegates.errors import EvidenceError  # noqa: E402
+from fivegates.exercise import exercise_once  # noqa: E402
+from fivegates.launch import Compiled, compile_source  # noqa: E402
+from fivegates.store import sha256  # noqa: E402
+from fivegates.trial import job, one_case_of_each_size  # noqa: E402
+from mutation import (  # noqa: E402
+    SURVIVED,
+    Mutant,
+    contract,
+    frozen,
+    known,
+    mutants,
+    mutated_operations,
+    verdict_of,
+)
+
+WORKERS = 14
+SAID_LIMIT = 300
+
+
+def compiled(claim: Claim, role: str, source: str) -> Compiled:
+    arm = claim.arms[role]
+    return compile_source(
+        source,
+        name=arm.source,
+        entry=arm.entry,
+        options=arm.options,
+        architecture=device.identify().architecture,
+    )
+
+
+def refused_by(claim: Claim, role: str, source: str) -> tuple[str, str]:
+    """Gate or tool of a device that refuses the source, and what it says."""
+    built = compiled(claim, role, source)
+    if said := judged(claim, role, built):
+        return "reference", said
+    for tool in sanitizer.TOOLS:
+        if said := checked(claim, role, built, tool):
+            return tool, said
+    return SURVIVED, ""
+
+
+def judged(claim: Claim, role: str, built: Compiled) -> str:
+    """What gate 1 has against an arm."""
+    operation, tried = (
+        contract(claim.operation, claim.workload.dtype),
+        known(claim.name, 0),
+    )
+    chosen = [case for case, _, _ in tried]
+    policy = claim.policy.reference
+    trial = job(
+        claim,
+        operation,
+        role,
+        chosen,
+        entry=built.symbol,
+        launches=policy.launches,
+        poison=True,
+    )
+    inputs = [operation.allocated(found, case.sizes) for case, found, _ in tried]
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary, "arm")
+        exercised = exercise_once(
+            "cuda",
+            folder,
+            trial,
+            built.cubin,
+            inputs,
+            source="",
+            timeout_s=policy.timeout_s,
+        )
+        verdict = verdict_of(claim, tried, folder, exercised)
+    return "" if verdict.status == "pass" else f"{verdict.reason}: {verdict.message}"
+
+
+def checked(claim: Claim, role: str, built: Compiled, tool: str) -> str:
+    """What one tool of compute-sanitizer has against an arm."""
+    operation = contract(claim.operation, claim.workload.dtype)
+    chosen = one_case_of_each_size(claim, operation)
+    check = checker(tool, claim.policy.sanitizer)
+    trial = job(
+        claim,
+        operation,
+        role,
+        chosen,
+        entry=built.symbol,
+        launches=1,
+        poison=check.poison,
+    )
+    inputs = map(operation.allocations, chosen)
+    measured, logs = check.run(tool, trial, built.cubin, inputs)
+    texts = {name: data.decode(errors="replace") for name, data in logs.items()}
+    found = sanitizer.derive(tool, [measured], texts)
+    verdict = sanitizer.decide([measured], found)
+    return "" if verdict.status == "pass" else f"{verdict.reason}: {verdict.message}"
+
+
+def tried(mutant: Mutant) -> dict[str, Any]:
+    """One row of the matrix."""
+    source = mutant.source()
+    try:
+        gate, said = refused_by(frozen(mutant.claim), mutant.role, source)
+    except EvidenceError as error:
+        gate, said = "build", str(error)
+    return {
+        "operation": mutant.operation,
+        "mutant": mutant.name,
+        "role": mutant.role,
+        "source_sha256": sha256(source.encode()),
+        "on_host": mutant.gate,
+        "refused_by": gate,
+        "said": said[:SAID_LIMIT],
+    }
+
+
+def rows_of(operation: str) -> list[dict[str, Any]]:
+    """The rows of one operation."""
+    return [tried(mutant) for mutant in mutants(operation)]
+
+
+def rows(operations: list[str]) -> Iterator[dict[str, Any]]:
+    """All rows, of each operation in turn."""
+    with ProcessPoolExecutor(WORKERS, get_context("spawn")) as pool:
+        for found in pool.map(rows_of, operations):
+            yield from found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("operations", nargs="*", default=mutated_operations())
+    parser.add_argument("--output", type=Path, required=True)
+    arguments = parser.parse_args()
+    here = device.identify()
+    found = []
+    for row in rows(arguments.operations):
+        found.append(row)
+        print(f"{row['operation']:<16}{row['mutant']:<32}{row['refused_by']}")
+    document = {
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+        "device": here.gpu_name,
+        "driver": here.driver,
+        "rows": found,
+    }
+    text = json.dumps(document, indent=1, sort_keys=True) + "\n"
+    arguments.output.write_text(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
