@@ -8,9 +8,9 @@ import pytest
 from conftest import ROOT
 from fivegates import operations
 from fivegates.claim import Tolerance
+from fivegates.comparison import judged
 from fivegates.contract import Case, Right, stated_order
 from fivegates.errors import ClaimError
-from fivegates.reference import judged
 from fivegates.skeleton import new_operation
 
 NAME = "kernels/doubled/operation.py"

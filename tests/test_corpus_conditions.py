@@ -12,9 +12,9 @@ import pytest
 
 from fivegates import state
 from fivegates.claim import Tolerance
+from fivegates.comparison import compare
 from fivegates.plan import SAMPLE_COLUMNS
 from fivegates.record import Reason
-from fivegates.reference import compare
 from fivegates.store import canonical
 from simulated import (
     DENSE,

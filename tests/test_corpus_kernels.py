@@ -16,6 +16,7 @@ import pytest
 import mutation
 from conftest import ROOT
 from fivegates.claim import Tolerance, require_bound
+from fivegates.comparison import compare, judged
 from fivegates.constructs import unsupported
 from fivegates.contract import Right
 from fivegates.errors import ClaimError
@@ -23,7 +24,6 @@ from fivegates.exercise import exercise, prepare, read_outputs
 from fivegates.host.compiler import find_compiler
 from fivegates.host.folder import write_host_file
 from fivegates.impostors import accepted_impostors
-from fivegates.reference import compare, judged
 from host_runs import checked, compiled, job_of
 from planted import Planted, floats
 from simulated import refusal_of, unknown

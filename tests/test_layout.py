@@ -5,10 +5,10 @@ from hypothesis import given
 from numpy.lib.stride_tricks import as_strided
 
 from fivegates.claim import Tolerance
+from fivegates.comparison import judged_in_place, worst
 from fivegates.contract import Right
 from fivegates.errors import ClaimError
 from fivegates.layout import Layout, row_major
-from fivegates.reference import judged_in_place, worst
 
 EXACT = Tolerance(atol=0.0, rtol=0.0)
 # base[:, ::2] of a 3x8 array, from its second element on.

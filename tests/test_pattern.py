@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from fivegates.claim import Tolerance
+from fivegates.comparison import compare
 from fivegates.pattern import places, right_and_wrong
-from fivegates.reference import compare
 
 EXACT = Tolerance(atol=0.0, rtol=0.0)
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from fivegates.claim import Tolerance, cases
+from fivegates.comparison import compare, judged, never_written
 from fivegates.contract import Case, Right, digest
 from fivegates.errors import ArtifactError, ClaimError
 from fivegates.impostors import accepted_impostors
@@ -16,12 +17,9 @@ from fivegates.record import Reason
 from fivegates.reference import (
     case_key,
     case_result,
-    compare,
     derive,
     judge,
-    judged,
     keys,
-    never_written,
     require_complete,
 )
 from fivegates.store import canonical

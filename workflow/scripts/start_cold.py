@@ -14,9 +14,9 @@ from cupy.cuda import runtime
 
 from fivegates.arm import Argument, Launch
 from fivegates.claim import Tolerance
+from fivegates.comparison import compare
 from fivegates.device import current_uuid
 from fivegates.launch import Kernel
-from fivegates.reference import compare
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:

@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 
 from fivegates.claim import Tolerance
+from fivegates.comparison import tolerance_ratio
 from fivegates.contract import Case, Expected, Right
 from fivegates.exercise import read_outputs
 from fivegates.job import CaseReport
-from fivegates.reference import case_key, tolerance_ratio
+from fivegates.reference import case_key
 
 
 def compare_settings(

@@ -13,6 +13,7 @@ import numpy as np
 
 from fivegates.backend import Kind
 from fivegates.claim import Tolerance
+from fivegates.comparison import Comparison, judged_in_place, never_written, worst
 from fivegates.contract import Arrays, Expected
 from fivegates.errors import ClaimError, ToolError
 from fivegates.host.compiler import find_compiler
@@ -30,7 +31,6 @@ from fivegates.job import (
     to_text,
 )
 from fivegates.process import Completed, run
-from fivegates.reference import Comparison, judged_in_place, never_written, worst
 
 REFUSED = "runner: "
 EXERCISE_SCRIPT = Path(__file__).parents[1] / "exercise_kernel.py"

@@ -10,9 +10,9 @@ from itertools import chain
 import numpy as np
 
 from fivegates.claim import Tolerance
+from fivegates.comparison import judged, tolerance_ratio
 from fivegates.contract import Arrays, Case, Expected, Operation, Right, Sizes
 from fivegates.errors import ClaimError
-from fivegates.reference import judged, tolerance_ratio
 
 # Bits of a significand that is plainly too short, of 24, 11 and 8.
 FEWER_BITS = {"float32": 11, "float16": 7, "bfloat16": 5}

@@ -1,170 +1,20 @@
 """Gate 1, decided: outputs against the float64 oracle, and what a failure looks like.
 
-A kernel that disagrees with itself on equal inputs is
-refused whatever its error: rounding cannot explain it.
+A kernel that disagrees with itself on equal inputs is refused whatever its error:
+rounding cannot explain it.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
-import numpy as np
-
-from fivegates.claim import Claim, Tolerance
-from fivegates.contract import Case, Right, digest
+from fivegates.claim import Claim
+from fivegates.comparison import Comparison
+from fivegates.contract import Case, digest
 from fivegates.errors import ArtifactError
-from fivegates.job import POISON_BYTE, CaseReport
+from fivegates.job import CaseReport
 from fivegates.pattern import places, right_and_wrong
 from fivegates.record import Reason, Verdict
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Comparison:
-    """One output array against its oracle.
-
-    Errors are over finite elements, None where there is none; `max_rel_error` is
-    |y - r| / |r| where r is not 0. `zero_signs` counts zeros of the other sign,
-    `stride` divides every distance between failures, `beside` counts elements written
-    beside those of a view. `actual`, `expected` and `allowed` are those of the first
-    failure, None where they are not finite.
-    """
-
-    elements: int
-    failures: int
-    unwritten: int
-    nonfinite: int
-    zero_signs: int
-    max_abs_error: float | None
-    max_rel_error: float | None
-    first_failure: int | None
-    last_failure: int | None
-    stride: int | None
-    actual: float | None
-    expected: float | None
-    allowed: float | None
-    beside: int = 0
-
-
-def compare(
-    actual: np.ndarray,
-    expected: np.ndarray,
-    tolerance: Tolerance,
-    magnitude: np.ndarray | None = None,
-) -> Comparison:
-    """Check every element of an output against float64 values, all the same shape.
-
-    `magnitude` is |r| unless it is given; the sign of a zero does not count.
-    """
-    r = expected.ravel()
-    against = np.abs(r) if magnitude is None else magnitude.ravel()
-    return judged(actual, Right(values=r, magnitude=against), tolerance)
-
-
-def judged(actual: np.ndarray, right: Right, tolerance: Tolerance) -> Comparison:
-    """Check every element: `|y - r| <= atol + rtol*magnitude`, y finite.
-
-    Where r is not finite, y must be the same, and written.
-    """
-    actual = right.arranged(actual)
-    y, r = actual.astype(np.float64), right.values
-    allowed = right.allowed(tolerance.atol, tolerance.rtol)
-    poisoned = _poisoned(actual)
-    finite = np.isfinite(y) & np.isfinite(r)
-    error = np.abs(np.where(finite, y, 0.0) - np.where(finite, r, 0.0))
-    same = (y == r) | (np.isnan(y) & np.isnan(r))
-    signs = (y == 0) & (r == 0) & (np.signbit(y) != np.signbit(r))
-    outside = ~np.where(finite, error <= allowed, same)
-    outside |= poisoned | (signs & right.signed_zero)
-    comparable = finite & (r != 0)
-    failed = np.flatnonzero(outside)
-    first = int(failed[0]) if failed.size else None
-    return Comparison(
-        elements=y.size,
-        failures=int(failed.size),
-        unwritten=int((poisoned & outside).sum()),
-        nonfinite=int((~np.isfinite(y) & outside).sum()),
-        zero_signs=int(signs.sum()),
-        max_abs_error=_largest(error[finite]),
-        max_rel_error=_largest(error[comparable] / np.abs(r[comparable])),
-        first_failure=first,
-        last_failure=int(failed[-1]) if failed.size else None,
-        stride=_stride(failed),
-        actual=None if first is None else _finite(y[first]),
-        expected=None if first is None else _finite(r[first]),
-        allowed=None if first is None else _finite(allowed[first]),
-    )
-
-
-def judged_in_place(
-    allocation: np.ndarray, right: Right, tolerance: Tolerance
-) -> Comparison:
-    """Check every element, and that nothing beside a view was written."""
-    if right.layout is None:
-        return judged(allocation, right, tolerance)
-    places = right.layout.places()
-    written = ~_poisoned(allocation)
-    written[places] = False
-    found = judged(allocation[places], right, tolerance)
-    return replace(found, beside=int(written.sum()))
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
-
-
-def _stride(failed: np.ndarray) -> int | None:
-    """Greatest common divisor of the distances between the failures."""
-    return int(np.gcd.reduce(np.diff(failed))) if failed.size > 1 else None
-
-
-def _poisoned(actual: np.ndarray) -> np.ndarray:
-    raw = np.ascontiguousarray(actual).view(np.uint8)
-    poisoned: np.ndarray = raw.reshape(actual.size, actual.itemsize) == POISON_BYTE
-    return np.asarray(poisoned.all(axis=1))
-
-
-def _largest(errors: np.ndarray) -> float | None:
-    return float(errors.max()) if errors.size else None
-
-
-def never_written(expected: np.ndarray) -> Comparison:
-    """The comparison for an output that no launch wrote: every element is poison."""
-    size = expected.size
-    return Comparison(
-        elements=size,
-        failures=size,
-        unwritten=size,
-        nonfinite=size,
-        zero_signs=0,
-        max_abs_error=None,
-        max_rel_error=None,
-        first_failure=0 if size else None,
-        last_failure=size - 1 if size else None,
-        stride=1 if size > 1 else None,
-        actual=None,
-        expected=_finite(expected.flat[0]) if size else None,
-        allowed=None,
-    )
-
-
-def tolerance_ratio(actual: np.ndarray, right: Right, tolerance: Tolerance) -> float:
-    """Largest |y - r| in shares of what is allowed: above 1 is outside.
-
-    Infinite where only one of the two is finite.
-    """
-    y, r = right.arranged(actual).astype(np.float64), right.values
-    if not y.size:
-        return 0.0
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.abs(y - r) / right.allowed(tolerance.atol, tolerance.rtol)
-    same = (y == r) | (np.isnan(y) & np.isnan(r))
-    finite = np.isfinite(y) & np.isfinite(r)
-    return float(np.where(same, 0.0, np.where(finite, ratio, np.inf)).max())
-
-
-def worst(comparisons: Sequence[Comparison]) -> Comparison:
-    """The comparison with the most failures, of the distinct outputs of one case."""
-    return max(comparisons, key=lambda found: (found.failures, found.beside))
 
 
 def case_key(case: Case) -> dict[str, Any]:
