@@ -10,16 +10,27 @@ from fivegates import operations
 from fivegates.claim import Tolerance
 from fivegates.contract import Case, Right
 from fivegates.errors import ClaimError
-from fivegates.impostors import accepts, impostors, rounded, weaknesses
+from fivegates.impostors import (
+    accepted_impostors,
+    accepts,
+    impostors,
+    rounded,
+    weaknesses,
+)
 
 SIZES = {"rows": 64, "cols": 1000}
 NAMES = sorted(path.parent.name for path in ROOT.glob("kernels/*/operation.py"))
+TRIAD = Tolerance(atol=2e-6, rtol=2e-5)
 HALF = Tolerance(atol=2.0**-24, rtol=1.25 * 2.0**-10)
 
 
 @pytest.fixture(scope="module")
 def row_sum():
     return operations.load(ROOT, "row_sum")
+
+
+def plain(values):
+    return {"y": Right(values=values, magnitude=np.abs(values))}
 
 
 def tolerance(operation, factor=1.0):
@@ -129,3 +140,37 @@ def test_case_of_the_first_generator_is_finite_everywhere():
         inputs = operation.inputs(Case(generator=first, seed=3, sizes=sizes))
         for right in operation.expected(inputs, sizes).values():
             assert np.isfinite(right.values).all()
+
+
+def test_triad_contract_refuses_every_impostor(triad):
+    for generator in ("lab", "wide"):
+        case = Case(generator=generator, seed=7, sizes={"n": 4099})
+        expected = triad.expected(triad.inputs(case), case.sizes)
+        assert accepted_impostors(expected, TRIAD) == ()
+
+
+def test_tolerance_that_accepts_zeros_is_named():
+    """corpus E02"""
+    small = plain(np.full(4096, 1e-4) + np.arange(4096) * 1e-9)
+    loose = Tolerance(atol=1e-2, rtol=0.0)
+    assert accepted_impostors(small, loose) == (
+        "zeros for y",
+        "mean for y",
+        "half-written for y",
+        "shifted for y",
+        "scaled for y",
+        "less precise for y",
+    )
+
+
+def test_few_extreme_values_do_not_speak_for_all_the_others(triad):
+    """The planted 1e10 is refused by any tolerance; what of the rest?"""
+    case = Case(generator="lab", seed=7, sizes={"n": 4099})
+    expected = triad.expected(triad.inputs(case), case.sizes)
+    for loose in (Tolerance(atol=1e9, rtol=0.0), Tolerance(atol=0.0, rtol=0.99)):
+        assert accepted_impostors(expected, loose) != ()
+
+
+def test_constant_output_is_no_impostor_of_itself():
+    constant = plain(np.full(16, 3.0))
+    assert accepted_impostors(constant, TRIAD) == ()
