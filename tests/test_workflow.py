@@ -532,10 +532,13 @@ def test_bad_input_is_one_error_and_leaves_no_record(tree, what):
             "claim: triad-vec4",
             "claim: triad-vec5",
             "claim is 'triad-vec5', expected one of: compact-block, gather-rows, "
-            "histogram-shared, layernorm-registers, matmul-half-tiled, matmul-tiled, "
-            "recurrent-double-buffer, recurrent-one-barrier, rmsnorm-registers, "
-            "row-max-warp, row-sum-half, row-sum-shapes, row-sum-warp, "
-            "softmax-registers, transpose-tiled, transpose-views-tiled, triad-vec4",
+            "histogram-shared, layernorm-bfloat16-registers, layernorm-registers, "
+            "matmul-bfloat16-tiled, matmul-half-tiled, matmul-tiled, "
+            "recurrent-double-buffer, recurrent-one-barrier, "
+            "rmsnorm-bfloat16-registers, rmsnorm-registers, row-max-warp, "
+            "row-sum-bfloat16, row-sum-half, row-sum-shapes, row-sum-warp, "
+            "softmax-half-registers, softmax-registers, transpose-tiled, "
+            "transpose-views-tiled, triad-vec4",
         ),
         ("backend: auto", "backend: gpu", "backend: expected "),
         ("padding_bytes", "padding", "policy.sanitizer: expected padding_bytes and"),

@@ -14,6 +14,13 @@ variance, of second order here) and the rest is a few roundings of the two terms
 error is relative to |weight| (sum|x| / n + |x - mean|) / s + |bias|. A thread adds
 a few dozen terms and a tree a few more, and where all terms are equal their roundings
 agree in sign: c = 16. E[x**2] - E[x]**2 errs by u mean**2 / var instead.
+
+In float16 and bfloat16 x, weight, bias and y are narrow, and all between them is
+float32, the sum of variance and eps too: in float16 a variance is infinite where the
+spread is above 256, and eps is nothing beside it from 1/32 on. y is rounded once, by at
+most v ufp(y), v the unit roundoff of its dtype and ufp(y) the largest power of two in
+|y| (Rump, Ogita and Oishi, Accurate floating-point summation I, SIAM J. Sci. Comput.
+31, 2008). 2.5 v of ufp(y), and of what makes 20 u of the above, have twice the room.
 """
 
 import numpy as np
@@ -24,10 +31,16 @@ FORMULA = (
 )
 REFERENCE = "CPU float64 two-pass layer norm of the represented inputs and eps"
 SIZES = ("rows", "cols")
-DTYPES = ("float32",)
+DTYPES = ("float32", "float16", "bfloat16")
 OPERANDS = {"x": "input", "weight": "input", "bias": "input", "y": "output"}
 SCALARS = {"eps": 1e-5}
-TOLERANCE = {"float32": {"atol": 2.0**-139, "rtol": 16 * 2.0**-24}}
+TOLERANCE = {
+    "float32": {"atol": 2.0**-139, "rtol": 16 * 2.0**-24},
+    "float16": {"atol": 2.0**-24, "rtol": 2.5 * 2.0**-11},
+    "bfloat16": {"atol": 2.0**-133, "rtol": 2.5 * 2.0**-8},
+}
+# What 2.5 units roundoff of a narrow dtype are multiplied by to be 20 of float32.
+SHARE = {"float16": 8 * 2.0**-13, "bfloat16": 8 * 2.0**-16}
 NONFINITE = "propagate"
 STRESS = ("high", "ramp", "constant", "subnormal", "special")
 
@@ -57,8 +70,12 @@ def ordinary(draw, rows, cols):
 
 
 def scales(draw, rows, cols):
-    """Spreads from 1e-4, where eps is nearly all of the root, to 1e12."""
-    spread = 10.0 ** draw.uniform(-4, 12, (rows, 1))
+    """Spreads from 1e-4, where eps is nearly all of the root, to 1e12.
+
+    In every other row to 1e4, which float16 can hold, though not its square.
+    """
+    most = np.where(np.arange(rows) % 2, 4, 12)[:, np.newaxis]
+    spread = 10.0 ** draw.uniform(-4, most)
     return spread * draw.standard_normal((rows, cols))
 
 
@@ -95,8 +112,12 @@ def constant(draw, rows, cols):
 
 
 def subnormal(draw, rows, cols):
-    """Values below the smallest normal float32, of both signs, and negative zeros."""
-    x = draw.uniform(-1e-39, 1e-39, (rows, cols))
+    """Values below the smallest normal number, of both signs, and negative zeros.
+
+    That of float32, or in every other row that of float16.
+    """
+    largest = np.where(np.arange(rows) % 2, 6e-5, 1e-39)[:, np.newaxis]
+    x = largest * draw.uniform(-1, 1, (rows, cols))
     return np.where(draw.random((rows, cols)) < 0.1, -0.0, x)
 
 
@@ -151,14 +172,26 @@ def oracle(arrays, sizes):  # noqa: ARG001 - every oracle is given both
     return {"y": difference / root * weight + bias}
 
 
-def magnitude(arrays, sizes):  # noqa: ARG001 - every magnitude is given both
-    """|weight| (sum|x| / cols + |x - mean|) / sqrt(var + eps) + |bias|."""
+def magnitude(arrays, sizes):
+    """|weight| (sum|x| / cols + |x - mean|) / sqrt(var + eps) + |bias|.
+
+    Of a narrow output ufp(y) and a share of that.
+    """
     x = arrays["x"].astype(np.float64)
     difference, root = differences(x)
     weight, bias = (np.abs(arrays[n].astype(np.float64)) for n in ("weight", "bias"))
     terms = np.abs(x).mean(axis=1, keepdims=True) + np.abs(difference)
     with np.errstate(invalid="ignore"):
-        return {"y": weight * terms / root + bias}
+        inside = weight * terms / root + bias
+    share = SHARE.get(arrays["x"].dtype.name)
+    if share is None:
+        return {"y": inside}
+    return {"y": leading(oracle(arrays, sizes)["y"]) + share * inside}
+
+
+def leading(values):
+    """ufp: the largest power of two in each absolute value, 0 in 0."""
+    return np.where(values == 0, 0.0, np.ldexp(0.5, np.frexp(values)[1]))
 
 
 def flops(sizes):

@@ -1,9 +1,9 @@
 """Matrix product: C = A B, row-major, A is (m, k), B is (k, n). NumPy only.
 
-Float16 operands are multiplied and added in float32, and only C is rounded to half:
-that is part of the contract. IEEE arithmetic decides what becomes of NaN and infinity:
-every product counts, 0 * inf is NaN, and so are opposite infinities in one sum.
-Where k is 0, C is 0.
+Float16 and bfloat16 operands are multiplied and added in float32, and only C is rounded
+to their dtype, once: that is part of the contract. IEEE arithmetic decides what becomes
+of NaN and infinity: every product counts, 0 * inf is NaN, and so are opposite
+infinities in one sum. Where k is 0, C is 0.
 
 Tolerance: a sum of k products in any order, fused or not, errs by at most k u |A||B|
 to first order, u = 2**-24 (Higham, Accuracy and Stability of Numerical Algorithms,
@@ -12,8 +12,11 @@ errors are independent (Higham and Mary, SIAM J. Sci. Comput. 41, 2019). Four su
 have twice the room that adding one product after the other needs. Inputs rounded to
 11 bits, as TF32 or half operands are, have none: the ordinary values refuse them at the
 timed sizes, and for any k so do values that all lie on one side of what they round to.
-An output in float16 is rounded once more, by half a unit of 2**-10 |r|; a sum in half
-has no room there. The absolute part is for products that underflow.
+An output in float16 or bfloat16 is rounded once more, by at most v ufp(r), v its own
+unit roundoff and ufp(r) the largest power of two in |r| (Rump, Ogita and Oishi,
+Accurate floating-point summation I, SIAM J. Sci. Comput. 31, 2008). 2.5 v of ufp(r),
+and of what makes 5 u sqrt(k) |A||B|, have twice the room for both, and none for a sum
+in half. The absolute part is for products that underflow.
 """
 
 import numpy as np
@@ -24,12 +27,19 @@ REFERENCE = (
     "past the dtype"
 )
 SIZES = ("m", "n", "k")
-DTYPES = ("float32", "float16")
+DTYPES = ("float32", "float16", "bfloat16")
 OPERANDS = {"a": "input", "b": "input", "c": "output"}
 SCALARS = {}
 TOLERANCE = {
     "float32": {"atol": 1e-37, "rtol": 4 * 2.0**-24},
-    "float16": {"atol": 2.0**-24, "rtol": 1.25 * 2.0**-10},
+    "float16": {"atol": 2.0**-24, "rtol": 2.5 * 2.0**-11},
+    "bfloat16": {"atol": 2.0**-133, "rtol": 2.5 * 2.0**-8},
+}
+# Unit roundoff of each dtype, and the first power of two that is infinite in it.
+FORMATS = {
+    "float32": (2.0**-24, 2.0**128),
+    "float16": (2.0**-11, 2.0**16),
+    "bfloat16": (2.0**-8, 2.0**128),
 }
 NONFINITE = "propagate"
 STRESS = ("cancelling", "overflowing", "special")
@@ -69,11 +79,15 @@ def ordinary(draw, m, n, k):
 
 
 def one_sided(draw, m, n, k):
-    """Values in [1, 2), all a little above one of 11 bits: its errors do not cancel."""
-    return tuple(
+    """Values in [1, 2), all a little above one of 11 bits: its errors do not cancel.
+
+    Zeros, few or many in each row of A, tell the rows of C apart.
+    """
+    a, b = (
         (1024 + draw.integers(0, 1024, shape) + 0.4) / 1024
         for shape in ((m, k), (k, n))
     )
+    return a * (draw.random((m, k)) < draw.uniform(0.3, 1, (m, 1))), b
 
 
 def scaled(draw, m, n, k):
@@ -109,9 +123,10 @@ def cancelling(draw, m, n, k):
 
 
 def overflowing(draw, m, n, k):
-    """Every second row is past the largest float16 from two products on."""
+    """Rows past the largest float16 from two products on, past float32, and neither."""
     a, b = draw.uniform(200, 250, (m, k)), draw.uniform(200, 250, (k, n))
     a[1::2] /= 250 * max(k, 1)
+    a[2::4] *= 1e36
     return a, b
 
 
@@ -150,20 +165,26 @@ def oracle(arrays, sizes):  # noqa: ARG001 - every oracle is given both
     """Array c, float64, shape (m, n)."""
     with np.errstate(invalid="ignore"):
         c = _product(arrays["a"].astype(np.float64), arrays["b"].astype(np.float64))
-    largest = np.finfo(arrays["a"].dtype).max
-    last_step = float(largest) - float(np.nextafter(largest, 0 * largest))
-    infinite = np.abs(c) >= float(largest) + last_step / 2
+    roundoff, limit = FORMATS[arrays["a"].dtype.name]
+    infinite = np.abs(c) >= (1 - roundoff / 2) * limit
     return {"c": np.where(infinite, np.copysign(np.inf, c), c)}
 
 
 def magnitude(arrays, sizes):
-    """sqrt(k) |A||B|, or where the output is float16 |r| and 2**-12 of that."""
+    """sqrt(k) |A||B|, or of a narrow output ufp(r) and a share of that."""
     a, b = (np.abs(arrays[name].astype(np.float64)) for name in ("a", "b"))
     with np.errstate(invalid="ignore"):
         absolute = np.sqrt(sizes["k"]) * _product(a, b)
-        if arrays["a"].dtype != np.float16:
-            return {"c": absolute}
-        return {"c": np.abs(oracle(arrays, sizes)["c"]) + 2.0**-12 * absolute}
+    if arrays["a"].dtype == np.float32:
+        return {"c": absolute}
+    roundoff, _ = FORMATS[arrays["a"].dtype.name]
+    share = 2 * 2.0**-24 / roundoff
+    return {"c": leading(oracle(arrays, sizes)["c"]) + share * absolute}
+
+
+def leading(values):
+    """ufp: the largest power of two in each absolute value, 0 in 0."""
+    return np.where(values == 0, 0.0, np.ldexp(0.5, np.frexp(values)[1]))
 
 
 def _product(a, b):

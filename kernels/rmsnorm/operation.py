@@ -12,6 +12,13 @@ its depth times u = 2**-24 (Higham, Accuracy and Stability of Numerical Algorith
 few more, and about six roundings of at most u each follow: 16 u |y| has room for both.
 Squares that underflow are far below eps. A product below the smallest normal number is
 off by a few units of 2**-149, however small it is.
+
+In float16 and bfloat16 x, weight and y are narrow, and all between them is float32, the
+sum with eps too: a mean of squares is infinite or nothing in float16 where x is above
+256 or below 1e-4. y is rounded once, by at most v ufp(y), v the unit roundoff of its
+dtype and ufp(y) the largest power of two in |y| (Rump, Ogita and Oishi, Accurate
+floating-point summation I, SIAM J. Sci. Comput. 31, 2008). 2.5 v ufp(y) has twice the
+room for that; what is rounded once more before the weight has none.
 """
 
 import numpy as np
@@ -22,15 +29,20 @@ FORMULA = (
 )
 REFERENCE = "CPU float64 RMS norm of the represented inputs and eps"
 SIZES = ("rows", "cols")
-DTYPES = ("float32",)
+DTYPES = ("float32", "float16", "bfloat16")
 OPERANDS = {"x": "input", "weight": "input", "y": "output"}
 SCALARS = {"eps": 1e-5}
-TOLERANCE = {"float32": {"atol": 2.0**-145, "rtol": 16 * 2.0**-24}}
+TOLERANCE = {
+    "float32": {"atol": 2.0**-145, "rtol": 16 * 2.0**-24},
+    "float16": {"atol": 2.0**-24, "rtol": 2.5 * 2.0**-11},
+    "bfloat16": {"atol": 2.0**-133, "rtol": 2.5 * 2.0**-8},
+}
 NONFINITE = "propagate"
 STRESS = ("special",)
 
-SMALL_COLS = (1, 2, 31, 32, 33, 127, 255, 256, 257, 1021, 1024, 1025, 2053)
+SMALL_COLS = (1, 2, 31, 32, 33, 255, 256, 257, 1024, 1025, 2053)
 SMALL_ROWS = 3
+LONG = {"rows": 3, "cols": 16411}
 SEEDS = (7, 19)
 
 
@@ -45,6 +57,7 @@ def cases(sizes):
     small = [{"rows": SMALL_ROWS, "cols": cols} for cols in SMALL_COLS]
     small += [{"rows": rows, "cols": 100} for rows in (0, 1, 4, 5)]
     chosen = [("ordinary", SEEDS[0], s) for s in small if s != sizes]
+    chosen += [("repeated", SEEDS[0], LONG)]
     chosen += [(generator, seed, sizes) for generator in GENERATORS for seed in SEEDS]
     return chosen
 
@@ -61,14 +74,24 @@ def scales(draw, rows, cols):
 
 
 def large(draw, rows, cols):
-    """A size for each row, up to 1e17: squares that half precision could not hold."""
-    size = 10.0 ** draw.uniform(3, 17, (rows, 1))
+    """A size for each row: squares that half precision could not hold.
+
+    Up to 1e17, or in every other row up to what float16 can hold itself.
+    """
+    most = np.where(np.arange(rows) % 2, 4.8, 17)[:, np.newaxis]
+    size = 10.0 ** draw.uniform(3, most)
     return size * draw.uniform(-1, 1, (rows, cols))
 
 
 def equal(draw, rows, cols):
     """Rows of one value and random signs: all roundings of the sum agree."""
     value = draw.choice([0.1, 1.1, 3.0, 3.1, 7.0], (rows, 1))
+    return value * draw.choice([-1.0, 1.0], (rows, cols))
+
+
+def repeated(draw, rows, cols):
+    """The same, but exact in float32: only a sum in half precision runs ahead of it."""
+    value = draw.choice([1.0625, 1.1875, 1.6875, 1.9375], (rows, 1))
     return value * draw.choice([-1.0, 1.0], (rows, cols))
 
 
@@ -88,14 +111,22 @@ def sparse(draw, rows, cols):
 
 
 def tiny(draw, rows, cols):
-    """Values whose squares are subnormal or zero in float32."""
-    size = 10.0 ** draw.uniform(-30, -19, (rows, 1))
+    """Values whose squares are subnormal or zero in float32.
+
+    In every other row they are in float16, and there the values too are subnormal.
+    """
+    middle = np.where(np.arange(rows) % 2, -5.5, -24.5)[:, np.newaxis]
+    size = 10.0 ** (middle + draw.uniform(-1.5, 1.5, (rows, 1)))
     return size * draw.standard_normal((rows, cols))
 
 
 def subnormal(draw, rows, cols):
-    """Values below the smallest normal float32, of both signs, and negative zeros."""
-    x = draw.uniform(-1e-39, 1e-39, (rows, cols))
+    """Values below the smallest normal number, of both signs, and negative zeros.
+
+    That of float32, or in every other row that of float16.
+    """
+    largest = np.where(np.arange(rows) % 2, 6e-5, 1e-39)[:, np.newaxis]
+    x = largest * draw.uniform(-1, 1, (rows, cols))
     return np.where(draw.random((rows, cols)) < 0.1, -0.0, x)
 
 
@@ -116,6 +147,7 @@ GENERATORS = {
     "scales": scales,
     "large": large,
     "equal": equal,
+    "repeated": repeated,
     "spike": spike,
     "sparse": sparse,
     "tiny": tiny,
@@ -139,6 +171,17 @@ def oracle(arrays, sizes):  # noqa: ARG001 - every oracle is given both
     root = np.sqrt(np.square(x).mean(axis=1, keepdims=True) + eps)
     with np.errstate(invalid="ignore"):
         return {"y": x / root * arrays["weight"].astype(np.float64)}
+
+
+def magnitude(arrays, sizes):
+    """|y|, or of a narrow output ufp(y)."""
+    y = oracle(arrays, sizes)["y"]
+    return {"y": np.abs(y) if arrays["x"].dtype == np.float32 else leading(y)}
+
+
+def leading(values):
+    """ufp: the largest power of two in each absolute value, 0 in 0."""
+    return np.where(values == 0, 0.0, np.ldexp(0.5, np.frexp(values)[1]))
 
 
 def flops(sizes):

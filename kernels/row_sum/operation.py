@@ -6,11 +6,14 @@ order, u = 2**-24 (Higham, Accuracy and Stability of Numerical Algorithms, 2002,
 section 4.2), and by about sqrt(depth) u sum|x| where rounding errors are independent
 (Higham and Mary, SIAM J. Sci. Comput. 41, 2019). A block adds a few dozen terms a
 thread and then a tree: 16 u sum|x| has room for it, and none for a sum in half
-precision. An output in float16 is rounded once more, by half a unit of 2**-10 |r|.
+precision. An output in float16 or bfloat16 is rounded once more, by at most v ufp(r),
+v its own unit roundoff and ufp(r) the largest power of two in |r| (Rump, Ogita and
+Oishi, Accurate floating-point summation I, SIAM J. Sci. Comput. 31, 2008). 2.5 v of
+ufp(r), and of what makes 20 u sum|x|, have twice the room for both.
 
-Float16 is accumulated in float32 too. Errors of a sum in half average out over random
-terms, so rows that repeat one value are among the cases: each addition then errs to
-the same side, and ones stand still at 2048.
+Float16 and bfloat16 are accumulated in float32 too. Errors of a sum in half average out
+over random terms, so rows that repeat one value are among the cases: each addition then
+errs to the same side, and ones stand still at 2048, or in bfloat16 at 256.
 """
 
 import numpy as np
@@ -20,12 +23,19 @@ REFERENCE = (
     "CPU float64 sum of the represented inputs, rounded to infinity past the dtype"
 )
 SIZES = ("rows", "cols")
-DTYPES = ("float32", "float16")
+DTYPES = ("float32", "float16", "bfloat16")
 OPERANDS = {"x": "input", "y": "output"}
 SCALARS = {}
 TOLERANCE = {
     "float32": {"atol": 1e-37, "rtol": 16 * 2.0**-24},
-    "float16": {"atol": 2.0**-24, "rtol": 1.25 * 2.0**-10},
+    "float16": {"atol": 2.0**-24, "rtol": 2.5 * 2.0**-11},
+    "bfloat16": {"atol": 2.0**-133, "rtol": 2.5 * 2.0**-8},
+}
+# Unit roundoff of each dtype, and the first power of two that is infinite in it.
+FORMATS = {
+    "float32": (2.0**-24, 2.0**128),
+    "float16": (2.0**-11, 2.0**16),
+    "bfloat16": (2.0**-8, 2.0**128),
 }
 NONFINITE = "propagate"
 STRESS = ("cancelling", "subnormal", "special")
@@ -70,9 +80,13 @@ def offset(draw, rows, cols):
 
 
 def repeated(draw, rows, cols):
-    """Each row one value: 1, or a little more that half precision rounds off a sum."""
-    extra = np.append(0, draw.choice([1, 3, 7, 15], rows)) / 1024
-    return np.repeat(1 + extra[:rows, np.newaxis], cols, axis=1)
+    """Each row one value: 1, or a little more that half precision rounds off a sum.
+
+    A power of two of its own tells each row from the next, and rounds nothing.
+    """
+    extra = np.append(0, draw.integers(0, 128, rows)) / 1024
+    value = (1 + extra[:rows]) * 2.0 ** draw.integers(-4, 2, rows)
+    return np.repeat(value[:, np.newaxis], cols, axis=1)
 
 
 def subnormal(draw, rows, cols):
@@ -82,14 +96,11 @@ def subnormal(draw, rows, cols):
 
 
 def special(draw, rows, cols):
-    """Ordinary rows, some with one NaN, one infinity or two opposite ones somewhere."""
+    """Ordinary rows, most with NaN, infinities or a sum past a dtype somewhere."""
     x = ordinary(draw, rows, cols)
-    planted = draw.integers(0, 5, rows)
-    for row, kind in enumerate(planted):
-        first, second = draw.integers(0, cols, 2)
-        x[row, first] = (x[row, first], np.nan, np.inf, -np.inf, np.inf)[kind]
-        if kind == 4:
-            x[row, second] = -np.inf
+    for row, kind in enumerate(draw.integers(0, len(PLANTED), rows)):
+        for value in PLANTED[kind]:
+            x[row, draw.integers(cols)] = value
     return x
 
 
@@ -101,6 +112,18 @@ GENERATORS = {
     "subnormal": subnormal,
     "special": special,
 }
+# What `special` plants in a row. The sums of the last three are past the largest
+# float16, bfloat16 (but not float32) and float32.
+PLANTED = (
+    (),
+    (np.nan,),
+    (np.inf,),
+    (-np.inf,),
+    (np.inf, -np.inf),
+    (4e4, 4e4),
+    (3.3895e38, 1e36),
+    (2e38, 2e38),
+)
 
 
 def inputs(generator, seed, sizes):
@@ -114,20 +137,25 @@ def oracle(arrays, sizes):  # noqa: ARG001 - every oracle is given both
     x = arrays["x"]
     with np.errstate(invalid="ignore"):
         total = x.astype(np.float64).sum(axis=1)
-    largest = np.finfo(x.dtype).max
-    last_step = float(largest) - float(np.nextafter(largest, 0 * largest))
-    infinite = np.abs(total) >= float(largest) + last_step / 2
+    roundoff, limit = FORMATS[x.dtype.name]
+    infinite = np.abs(total) >= (1 - roundoff / 2) * limit
     return {"y": np.where(infinite, np.copysign(np.inf, total), total)}
 
 
-def magnitude(arrays, sizes):  # noqa: ARG001 - every magnitude is given both
-    """sum|x|, or where the output is float16 |r| and 2**-10 of that."""
-    x = arrays["x"].astype(np.float64)
-    absolute = np.abs(x).sum(axis=1)
-    if arrays["x"].dtype != np.float16:
+def magnitude(arrays, sizes):
+    """sum|x|, or of a narrow output ufp(r) and a share of that."""
+    x = arrays["x"]
+    absolute = np.abs(x.astype(np.float64)).sum(axis=1)
+    if x.dtype == np.float32:
         return {"y": absolute}
-    with np.errstate(invalid="ignore"):
-        return {"y": np.abs(x.sum(axis=1)) + 2.0**-10 * absolute}
+    roundoff, _ = FORMATS[x.dtype.name]
+    share = 8 * 2.0**-24 / roundoff
+    return {"y": leading(oracle(arrays, sizes)["y"]) + share * absolute}
+
+
+def leading(values):
+    """ufp: the largest power of two in each absolute value, 0 in 0."""
+    return np.where(values == 0, 0.0, np.ldexp(0.5, np.frexp(values)[1]))
 
 
 def flops(sizes):

@@ -12,6 +12,14 @@ Higham and Higham, Accurately computing the log-sum-exp and softmax functions, I
 Numer. Anal. 41, 2021). Two exponentials within 2 u or so, a sum of positive terms in
 short chains and a division add a few u y more, for which 8 u y stands; the whole is
 doubled. What lies below the smallest normal float32 may be flushed to zero.
+
+In float16 and bfloat16 x and y are narrow, and all between them is float32. y is
+rounded once, by at most v ufp(y), v the unit roundoff of its dtype and ufp(y) the
+largest power of two in y (Rump, Ogita and Oishi, Accurate floating-point summation I,
+SIAM J. Sci. Comput. 31, 2008), or in float16 by 2**-25 where y is subnormal. 2.5 v
+ufp(y) has twice the room; the above is less than v / 100 where y is not zero. What is
+zero in the dtype is zero in the oracle, so that rows of float16 do not consist of
+weights that cannot be told from nothing.
 """
 
 import numpy as np
@@ -19,11 +27,16 @@ import numpy as np
 FORMULA = "y[r, c] = exp(x[r, c] - m) * mask[r, c] / sum(...), m the largest open x[r]"
 REFERENCE = "CPU float64 softmax of the represented inputs over the open columns"
 SIZES = ("rows", "cols")
-DTYPES = ("float32",)
+DTYPES = ("float32", "float16", "bfloat16")
 OPERANDS = {"x": "input", "mask": "input", "y": "output"}
 OPERAND_DTYPES = {"mask": "int32"}
 SCALARS = {}
-TOLERANCE = {"float32": {"atol": 2.0**-126, "rtol": 2 * 2.0**-24}}
+TOLERANCE = {
+    "float32": {"atol": 2.0**-126, "rtol": 2 * 2.0**-24},
+    "float16": {"atol": 2.0**-24, "rtol": 2.5 * 2.0**-11},
+    "bfloat16": {"atol": 2.0**-126, "rtol": 2.5 * 2.0**-8},
+}
+SMALLEST = {"float32": 2.0**-149, "float16": 2.0**-24, "bfloat16": 2.0**-133}
 NONFINITE = "propagate"
 STRESS = ("spiked", "single", "wide", "special", "ended")
 
@@ -53,8 +66,8 @@ def cases(sizes):
 
 
 def ordinary(draw, rows, cols):
-    """Normal values, most of them open."""
-    x = 2 * draw.standard_normal((rows, cols))
+    """Normal values, most of them open: weights of thousands are normal in float16."""
+    x = draw.standard_normal((rows, cols))
     return x, draw.random((rows, cols)) < OPEN_SHARE
 
 
@@ -67,8 +80,10 @@ def shifted(draw, rows, cols):
 
 
 def tails(draw, rows, cols):
-    """Uniform over all the distances whose weight is a normal float32."""
-    return draw.uniform(-85, 0, (rows, cols)), draw.random((rows, cols)) < OPEN_SHARE
+    """Uniform over all distances whose weight is a normal float32, or over the near."""
+    farthest = np.where(np.arange(rows) % 2, 3, 85)[:, None]
+    x = -farthest * draw.random((rows, cols))
+    return x, draw.random((rows, cols)) < OPEN_SHARE
 
 
 def closed(draw, rows, cols):
@@ -93,8 +108,8 @@ def single(draw, rows, cols):
 def wide(draw, rows, cols):
     """Most weights zero or not normal; in every other row differences may overflow."""
     x, is_open = ordinary(draw, rows, cols)
-    far = draw.uniform(-3.4e38, 3.4e38, (rows, cols))
-    return np.where(np.arange(rows)[:, None] % 2 == 0, 50 * x, far), is_open
+    far = draw.uniform(-3.3e38, 3.3e38, (rows, cols))
+    return np.where(np.arange(rows)[:, None] % 2 == 0, 100 * x, far), is_open
 
 
 def special(draw, rows, cols):
@@ -161,15 +176,27 @@ def oracle(arrays, sizes):  # noqa: ARG001 - every oracle is given both
     """Array y, float64, shape (rows, cols)."""
     weights = np.exp(-_below(arrays))
     total = weights.sum(axis=1, keepdims=True)
-    return {"y": weights / np.where(total == 0, 1.0, total)}
+    y = weights / np.where(total == 0, 1.0, total)
+    is_zero = y <= SMALLEST[arrays["x"].dtype.name] / 2
+    return {"y": np.where(is_zero, 0.0, y)}
 
 
 def magnitude(arrays, sizes):
-    """(8 + d + D) y, d as above and D its mean over the row, weighted by y."""
+    """(8 + d + D) y, d as above and D its mean over the row, weighted by y.
+
+    Of a narrow output ufp(y).
+    """
     y = oracle(arrays, sizes)["y"]
+    if arrays["x"].dtype != np.float32:
+        return {"y": leading(y)}
     d = np.where(y > 0, _below(arrays), 0.0)
     mean = (y * d).sum(axis=1, keepdims=True)
     return {"y": (8 + d + mean) * y}
+
+
+def leading(values):
+    """ufp: the largest power of two in each absolute value, 0 in 0."""
+    return np.where(values == 0, 0.0, np.ldexp(0.5, np.frexp(values)[1]))
 
 
 def _below(arrays):

@@ -1,17 +1,18 @@
-// y[r] = sum(x[r, c]), half in and out, accumulated in float32:
+// y[r] = sum(x[r, c]), T in and out, __half or __nv_bfloat16, accumulated in float32:
 // a block a row, a tree in shared memory.
 // Per element: 1 FLOP, 2 bytes read. Launch: rows blocks of 256 threads.
+#include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-extern "C" __global__ void row_sum_tree_half(const __half* __restrict__ x,
-                                             __half* __restrict__ y, size_t rows,
-                                             size_t cols) {
+template <typename T>
+__global__ void row_sum_tree(const T* __restrict__ x, T* __restrict__ y, size_t rows,
+                             size_t cols) {
     __shared__ float partial[256];
     const size_t row = blockIdx.x;
     const unsigned thread = threadIdx.x;
     float sum = 0.0f;
     for (size_t c = thread; c < cols; c += blockDim.x) {
-        sum += __half2float(x[row * cols + c]);
+        sum += float(x[row * cols + c]);
     }
     partial[thread] = sum;
     __syncthreads();
@@ -22,6 +23,6 @@ extern "C" __global__ void row_sum_tree_half(const __half* __restrict__ x,
         __syncthreads();
     }
     if (thread == 0) {
-        y[row] = __float2half_rn(partial[0]);
+        y[row] = T(partial[0]);
     }
 }
