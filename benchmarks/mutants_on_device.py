@@ -1,19 +1,15 @@
-"""Every fault of tests/mutants on a device: which gate or tool refuses it there.
+"""Every fault in an operation's arms on a device: which gate or tool refuses it there.
 
-python benchmarks/mutants_on_device.py --output FILE.json [OPERATION ...]
+python benchmarks/mutants_on_device.py OPERATION --output FILE.json
 
 Gate 1 as the pipeline runs it, then compute-sanitizer's tools on what it lets pass.
-Operations are tried side by side, in a process each.
 """
 
 import argparse
 import json
 import sys
 import tempfile
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, datetime
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +35,6 @@ from mutation import (  # noqa: E402
     verdict_of,
 )
 
-WORKERS = 14
 SAID_LIMIT = 300
 
 
@@ -138,28 +133,17 @@ def tried(mutant: Mutant) -> dict[str, Any]:
     }
 
 
-def rows_of(operation: str) -> list[dict[str, Any]]:
-    """The rows of one operation."""
-    return [tried(mutant) for mutant in mutants(operation)]
-
-
-def rows(operations: list[str]) -> Iterator[dict[str, Any]]:
-    """All rows, of each operation in turn."""
-    with ProcessPoolExecutor(WORKERS, get_context("spawn")) as pool:
-        for found in pool.map(rows_of, operations):
-            yield from found
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("operations", nargs="*", default=mutated_operations())
+    parser.add_argument("operation", choices=mutated_operations())
     parser.add_argument("--output", type=Path, required=True)
     arguments = parser.parse_args()
     here = device.identify()
     found = []
-    for row in rows(arguments.operations):
+    for mutant in mutants(arguments.operation):
+        row = tried(mutant)
         found.append(row)
-        print(f"{row['operation']:<16}{row['mutant']:<32}{row['refused_by']}")
+        print(f"{row['mutant']:<32}{row['refused_by']}", flush=True)
     document = {
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "device": here.gpu_name,

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+import mutation
 from conftest import ROOT
 from fivegates import operations, reference
 from fivegates.claim import Claim, cases
@@ -76,3 +77,13 @@ def test_arm_passes_gate_1_in_time(root, name, workload, role):
     assert verdict.status == "pass", verdict.message
     assert len(judged) == len(chosen)
     assert seconds < LIMIT_S
+
+
+@pytest.mark.parametrize("role", ["baseline", "candidate"])
+def test_what_lies_beside_a_view_is_no_fault_under_initcheck(role, monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    from mutants_on_device import checked, compiled
+
+    claim = mutation.frozen("transpose-views-tiled")
+    built = compiled(claim, role, (ROOT / claim.arms[role].source).read_text())
+    assert checked(claim, role, built, "initcheck") == ""

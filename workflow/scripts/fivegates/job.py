@@ -29,7 +29,8 @@ class CaseJob:
     """One case to launch. Buffer sizes are exact, in bytes.
 
     `poison` fills outputs with 0xff bytes before each launch (NaN in every float
-    format); without it they stay uninitialised, as initcheck needs them.
+    format); without it they stay uninitialised, as initcheck needs them, and are not
+    read back: what a kernel leaves unwritten is gate 1's to find.
     """
 
     index: int
