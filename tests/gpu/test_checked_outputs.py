@@ -1,4 +1,4 @@
-"""What gate 3 counts as wrong: elements, in order or not, and what lies beside a view."""
+"""What gate 3 counts as wrong: elements, ordered or not, and beside a view."""
 
 import numpy as np
 import pytest
