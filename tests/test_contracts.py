@@ -84,6 +84,14 @@ def test_elements_in_any_order_are_exact(loaded, lines):
     )
 
 
+def test_view_of_an_operand_that_is_not_there_is_refused(loaded):
+    views = "def views(sizes):\n    return {'z': (1, (1,))}"
+    operation = loaded("\ndef flops(", f"\n{views}\n\n\ndef flops(")
+    with pytest.raises(ClaimError) as raised:
+        operation.layout("x", {"n": 3})
+    assert str(raised.value) == "views names z, expected x or y"
+
+
 def test_order_is_written_where_a_verifier_can_read_it(loaded):
     with pytest.raises(ClaimError) as raised:
         loaded("\ndef flops(", '\nORDER = "".join("free")\n\n\ndef flops(')

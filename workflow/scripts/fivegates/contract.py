@@ -175,8 +175,11 @@ class Operation:
 
     def layout(self, operand: str, sizes: Sizes) -> Layout:
         """Where an operand's elements lie; ClaimError where two would share a place."""
-        shape = tuple(self.shapes(sizes)[operand])
-        start, strides = self.views(sizes).get(operand, (0, row_major(shape)))
+        shape, views = tuple(self.shapes(sizes)[operand]), self.views(sizes)
+        if unknown := [name for name in views if name not in self.operands]:
+            known = " or ".join(self.operands)
+            raise ClaimError(f"views names {', '.join(unknown)}, expected {known}")
+        start, strides = views.get(operand, (0, row_major(shape)))
         layout = Layout(shape=shape, start=start, strides=tuple(strides))
         layout.require_apart(operand)
         return layout
