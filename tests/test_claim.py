@@ -90,6 +90,18 @@ def test_sizes_that_lay_out_badly_are_refused(changed, message):
     assert str(raised.value) == f"workload.sizes is {said}: {message}"
 
 
+def test_sizes_that_the_contract_refuses_are_one_error():
+    claim = mutation.frozen("compact-block")
+    changed = replace(
+        claim, workload=replace(claim.workload, sizes={"n": 3, "kept": 4})
+    )
+    with pytest.raises(ClaimError) as raised:
+        require_bound(changed, mutation.contract("compact", "float32"))
+    assert str(raised.value) == (
+        "workload.sizes is kept=4, n=3: kept is 4, expected at most n, 3"
+    )
+
+
 def test_pointer_of_a_view_starts_at_its_first_element():
     claim = mutation.frozen("transpose-views-tiled")
     operation = mutation.contract("transpose_views", "float32")

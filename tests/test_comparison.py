@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from fivegates.claim import Tolerance
-from fivegates.comparison import compare, never_written
-from fivegates.contract import Case
+from fivegates.comparison import compare, judged, never_written
+from fivegates.contract import Case, Right, matching
 from fivegates.errors import ClaimError
 
 TOLERANCE = Tolerance(atol=2e-6, rtol=2e-5)
@@ -100,3 +100,27 @@ def test_error_is_held_against_the_magnitude_where_there_is_one():
     actual, expected = np.float32([1e-3]), np.array([0.0])
     assert compare(actual, expected, tolerance).failures == 1
     assert compare(actual, expected, tolerance, np.array([1e4])).failures == 0
+
+
+@given(st.lists(st.integers(0, 5), max_size=12), st.data())
+def test_equal_elements_belong_together_and_the_rest_stays(values, data):
+    found = np.float32(data.draw(st.permutations(values)))
+    right = np.sort(np.float64(values))
+    assert np.array_equal(found[matching(found, right)], right)
+    if values:
+        found[data.draw(st.integers(0, len(values) - 1))] = data.draw(
+            st.sampled_from([-1.0, 2.5, np.nan, 9.0])
+        )
+        chosen = matching(found, right)
+        assert sorted(chosen) == list(range(len(values)))
+        assert (found[chosen] != right).sum() == 1
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+def test_unwritten_element_of_many_in_any_order_is_told_as_that(dtype):
+    values = np.arange(1.0, 51.0)
+    right = Right(values=values, magnitude=values, dtype=dtype, unordered=True)
+    output = values[::-1].astype(dtype)
+    output.view(np.uint16)[-2 if dtype == "float32" else -1 :] = 0xFFFF
+    found = judged(output, right, Tolerance(atol=0.0, rtol=0.0))
+    assert (found.failures, found.unwritten, found.first_failure) == (1, 1, 0)

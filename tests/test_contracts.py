@@ -73,14 +73,28 @@ def test_word_that_nobody_knows_is_one_error(loaded, line, error):
         'ORDER = "unordered"\nTOLERANCE = {"float32": {"atol": 0.0, "rtol": 1e-6}}',
         'ORDER = "unordered"\nTOLERANCE = {"float32": {"atol": 0.0, "rtol": 0.0}}\n'
         'NONFINITE = "propagate"',
+        'ORDER = "unordered"\nTOLERANCE = {"float32": {"atol": 0.0, "rtol": 0.0}}\n'
+        'SIGNED_ZERO = "exact"',
+        'ORDER = "unordered"\nTOLERANCE = {"float32": {"atol": 0.0, "rtol": 0.0}}\n'
+        'OPERANDS = {"x": "input", "y": "output", "z": "output"}',
     ],
 )
 def test_elements_in_any_order_are_exact(loaded, lines):
     with pytest.raises(ClaimError) as raised:
         loaded("\ndef flops(", f"\n{lines}\n\n\ndef flops(")
     assert str(raised.value) == (
-        f"{NAME}: ORDER is 'unordered', expected a TOLERANCE of 0 for each dtype and "
-        "NONFINITE 'refused'"
+        f"{NAME}: ORDER is 'unordered', expected one output, a TOLERANCE of 0 for each "
+        "dtype, NONFINITE 'refused' and SIGNED_ZERO 'equal'"
+    )
+
+
+def test_inputs_of_another_shape_are_refused(loaded):
+    """One element would be laid out at every place of a view."""
+    operation = loaded()
+    with pytest.raises(ClaimError) as raised:
+        operation.allocated({"x": np.zeros(1, np.float32)}, {"n": 3})
+    assert str(raised.value) == (
+        "the contract's inputs gives x of shape (1,), expected (3,)"
     )
 
 
@@ -111,6 +125,9 @@ def test_order_is_written_where_a_verifier_can_read_it(loaded):
         ("ORDER = 1", None),
         ('ORDER = "fr" + "ee"', None),
         ("ORDER = ", None),
+        ('ORDER: str = "free"', "free"),
+        ("-" * 200000 + "1", None),
+        ("1+" * 100000 + "1", None),
         ("\0", None),
     ],
 )

@@ -29,7 +29,7 @@ def test_every_operation_has_at_least_twelve_mutants_of_more_than_one_gate():
     for operation in OPERATIONS:
         listed = mutants(operation)
         assert len({m.name for m in listed}) == len(listed) >= 12
-        assert len({m.source() for m in listed}) == len(listed)
+        assert len({(m.claim, m.source()) for m in listed}) == len(listed)
         assert {m.role for m in listed} == {"baseline", "candidate"}
         assert len({m.gate for m in listed}) > 1
 

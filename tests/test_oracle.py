@@ -1,3 +1,5 @@
+import io
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +10,7 @@ from fivegates import oracle
 from fivegates.claim import cases
 from fivegates.errors import ArtifactError
 
-OF = oracle.subject(b"claim", b"contract")
+OF = oracle.subject(b"claim", b"contract", b"harness")
 
 
 @pytest.fixture(scope="module")
@@ -61,15 +63,40 @@ def test_weak_contract_is_told_with_its_claim(claim, row_sum):
 
 
 def test_oracle_of_another_claim_is_refused(claim, row_sum, written):
-    other = oracle.subject(b"claim", b"another contract")
+    other = oracle.subject(b"claim", b"contract", b"another harness")
     with pytest.raises(ArtifactError) as raised:
         oracle.read(written, "results/x/oracle.npz", claim, row_sum, other)
     assert str(raised.value) == (
-        f"results/x/oracle.npz: of claim/contract {OF}, expected {other}"
+        f"results/x/oracle.npz: of claim/contract/harness {OF}, expected {other}"
     )
 
 
-@pytest.mark.parametrize("damage", [b"", b"PK", b"no archive", None])
+def saved(**arrays):
+    file = io.BytesIO()
+    np.savez(file, **arrays)
+    return file.getvalue()
+
+
+def test_file_without_a_case_is_one_error(claim, row_sum):
+    about = json.dumps({"of": OF, "accepted_impostors": []})
+    data = saved(about=np.array(about))
+    read = oracle.read(data, "x.npz", claim, row_sum, OF)
+    with pytest.raises(ArtifactError, match=r"^x.npz: .*, expected an oracle file$"):
+        read.expected(0)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        b"",
+        b"PK",
+        b"no archive",
+        None,
+        saved(other=np.zeros(1)),
+        saved(about=np.array("[]")),
+        saved(about=np.array("{}")),
+    ],
+)
 def test_damaged_file_is_one_error(claim, row_sum, written, damage):
     data = written[: len(written) // 2] if damage is None else damage
     with pytest.raises(ArtifactError, match=r"^x.npz: .*, expected an oracle file$"):

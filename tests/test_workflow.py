@@ -147,6 +147,18 @@ def test_host_record_with_a_measured_time_is_invalid(done, capsys):
     ) in capsys.readouterr().err
 
 
+def test_arms_held_to_different_values_are_no_comparison(done, capsys):
+    def other(record):
+        record["result"]["measured"]["oracle_sha256"] = "0" * 64
+        return record
+
+    forge(done / "results", "candidate/reference.json", other)
+    assert main(["verify", str(done / RECEIPT)]) == 2
+    assert (
+        f"triad-vec4/candidate/reference.json: oracle_sha256 is {'0' * 64}, expected "
+    ) in capsys.readouterr().err
+
+
 def test_host_record_that_forgets_a_finding_is_invalid(done, capsys):
     """The log says that there was a race, and the record that there was none."""
     finding = {

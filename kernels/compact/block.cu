@@ -50,6 +50,7 @@ extern "C" __global__ void __launch_bounds__(1024)
     if (threadIdx.x == 0) {
         __threadfence();
         if (atomicInc(&arrivals, gridDim.x - 1) == gridDim.x - 1) {
+            __threadfence();
             atomicExch(&taken, 0u);
         }
     }

@@ -2,8 +2,8 @@
 
 How many there are is a size, `kept`: inputs are made so that it holds. Nothing is
 computed, so the tolerance is 0; which element lies where depends on which thread comes
-first, so outputs are sorted before they are compared. An element that is lost, or is
-there twice, shows as that.
+first, so outputs are compared by what they hold. An element that is lost, or is there
+twice, shows as that.
 """
 
 import numpy as np
@@ -22,7 +22,9 @@ SEEDS = (7, 19)
 
 
 def shapes(sizes):
-    """Shape of each operand."""
+    """Shape of each operand; ValueError where more is kept than there is."""
+    if sizes["kept"] > sizes["n"]:
+        raise ValueError(f"kept is {sizes['kept']}, expected at most n, {sizes['n']}")
     return {"x": (sizes["n"],), "y": (sizes["kept"],)}
 
 

@@ -15,6 +15,7 @@ extern "C" __global__ void compact_plain(const float* __restrict__ x, float* __r
     if (threadIdx.x == 0) {
         __threadfence();
         if (atomicInc(&arrivals, gridDim.x - 1) == gridDim.x - 1) {
+            __threadfence();
             atomicExch(&taken, 0u);
         }
     }

@@ -17,6 +17,7 @@ rule compute_oracle:
         claim="results/{claim}/claim.json",
         harness="results/{claim}/harness.json",
         contract=contract,
+        both=ancient(expand("results/{{claim}}/{role}/build.json", role=ROLES)),
     output:
         "scratch/{claim}/oracle.npz",
     log:
@@ -25,6 +26,7 @@ rule compute_oracle:
         """
         python workflow/scripts/compute_oracle.py \
             --claim {input.claim:q} \
+            --harness {input.harness:q} \
             --output {output:q} 2>&1 | tee {log:q}
         """
 

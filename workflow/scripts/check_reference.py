@@ -33,7 +33,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
 
 def open_oracle(desk: Desk, args: argparse.Namespace) -> Oracle:
     contract = operations.contract_path(ROOT, desk.claim.operation)
-    of = subject(read_bytes(args.claim), read_bytes(contract))
+    of = subject(*map(read_bytes, (args.claim, contract, args.harness)))
     data, source = read_bytes(args.oracle), str(args.oracle)
     return read(data, source, desk.claim, desk.operation, of)
 
@@ -48,7 +48,7 @@ def launch(desk: Desk, role: Role, **trial: Any) -> Exercised:
             **trial,
         )
     except ClaimError as error:
-        where = f"config/claims/{desk.claim.name}.yaml: {role}.arguments"
+        where = f"{desk.claim.file}: {role}.arguments"
         raise ClaimError(f"{where}: {error}") from None
 
 

@@ -15,6 +15,7 @@ from fivegates.store import parse, read_bytes, write_atomically
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--claim", type=Path, required=True, help="claim.json")
+    parser.add_argument("--harness", type=Path, required=True, help="harness.json")
     parser.add_argument("--output", type=Path, required=True, help="oracle.npz")
     return parser.parse_args(argv)
 
@@ -26,11 +27,12 @@ def main(argv: list[str] | None = None) -> int:
     check(frozen, "frozen_claim", str(args.claim), ArtifactError)
     claim = Claim.from_dict(frozen)
     contract = read_bytes(operations.contract_path(ROOT, claim.operation))
+    of = oracle.subject(data, contract, read_bytes(args.harness))
     operation = operations.load(ROOT, claim.operation, claim.workload.dtype)
     try:
-        computed = oracle.compute(claim, operation, oracle.subject(data, contract))
+        computed = oracle.compute(claim, operation, of)
     except ClaimError as error:
-        raise ClaimError(f"config/claims/{claim.name}.yaml: {error}") from None
+        raise ClaimError(f"{claim.file}: {error}") from None
     write_atomically(args.output, computed)
     return 0
 

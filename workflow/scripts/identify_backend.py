@@ -37,7 +37,7 @@ def main(argv: list[str] | None = None) -> int:
             memory_bytes=memory_bytes() if device is None else device.memory_bytes,
         )
     except ClaimError as error:
-        raise ClaimError(f"config/claims/{claim.name}.yaml: {error}") from None
+        raise ClaimError(f"{claim.file}: {error}") from None
     Store(args.results).publish(args.output, canonical(backend.to_dict()))
     return 0
 

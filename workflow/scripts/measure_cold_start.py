@@ -55,12 +55,14 @@ def prepare(
     for name, array in {**inputs, **poisoned}.items():
         np.save(args.folder / f"{name}.npy", array.view(np.uint8))
     for name, right in expected.items():
+        layout = operation.layout(name, sizes)
         np.savez(
             args.folder / f"{name}.npz",
             values=right.values,
             magnitude=right.magnitude,
-            places=operation.layout(name, sizes).places(),
             dtype=right.dtype,
+            unordered=right.unordered,
+            **asdict(layout),
         )
     empty = compile_source(
         SOURCE.read_text(),

@@ -14,9 +14,11 @@ from cupy.cuda import runtime
 
 from fivegates.arm import Argument, Launch
 from fivegates.claim import Tolerance
-from fivegates.comparison import compare
+from fivegates.comparison import judged_in_place
+from fivegates.contract import Right
 from fivegates.device import current_uuid
 from fivegates.launch import Kernel
+from fivegates.layout import Layout
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
@@ -53,12 +55,10 @@ def main(argv: list[str] | None = None) -> int:
     tolerance = Tolerance(**job["tolerance"])
     wrong = 0
     for path in args.folder.glob("*.npz") if launch.arguments else ():
-        right = np.load(path)
+        right = expected(path)
         raw = download(pointers[path.stem], arrays[path.stem])
-        actual = raw.view(str(right["dtype"]))[right["places"]]
-        wrong += compare(
-            actual, right["values"], tolerance, right["magnitude"]
-        ).failures
+        judged = judged_in_place(raw.view(right.dtype), right, tolerance)
+        wrong += judged.failures + judged.beside
     parts = {
         "context": (contexts - start) / 1e3,
         "load": (loaded - before) / 1e3,
@@ -67,6 +67,21 @@ def main(argv: list[str] | None = None) -> int:
     found = {"begin_s": begin, "end_s": end, "wrong": wrong}
     print(json.dumps({**parts, **found, "gpu_uuid": current_uuid()}))
     return 0
+
+
+def expected(path: Path) -> Right:
+    with np.load(path) as saved:
+        return Right(
+            values=saved["values"],
+            magnitude=saved["magnitude"],
+            dtype=str(saved["dtype"]),
+            unordered=bool(saved["unordered"]),
+            layout=Layout(
+                shape=tuple(saved["shape"].tolist()),
+                start=int(saved["start"]),
+                strides=tuple(saved["strides"].tolist()),
+            ),
+        )
 
 
 def upload(array: np.ndarray) -> int:

@@ -154,6 +154,12 @@ class Claim:
     cases_sha256: str | None
     order: Order
 
+    @property
+    def file(self) -> str:
+        """The YAML that it was frozen from, and in it the workload of a portfolio."""
+        name, _, workload = self.name.partition("--")
+        return f"config/claims/{name}.yaml" + (workload and f": workloads.{workload}")
+
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Claim":
         """Read a schema-checked frozen claim; ClaimError where its fields disagree."""

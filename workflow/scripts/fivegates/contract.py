@@ -61,13 +61,14 @@ def stated_order(text: str) -> str | None:
     """
     try:
         body = ast.parse(text).body
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
         return None
     values = [
         node.value
         for node in body
-        if isinstance(node, ast.Assign)
-        and any(isinstance(t, ast.Name) and t.id == "ORDER" for t in node.targets)
+        if isinstance(node, ast.Assign | ast.AnnAssign)
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+        if isinstance(target, ast.Name) and target.id == "ORDER"
     ]
     if not values:
         return "fixed"
@@ -103,7 +104,8 @@ class Right:
 
     def arranged(self, actual: np.ndarray) -> np.ndarray:
         """An output, flat, each element at the place of the one that it must be."""
-        return np.sort(actual, axis=None) if self.unordered else actual.ravel()
+        flat = actual.ravel()
+        return flat[matching(flat, self.values)] if self.unordered else flat
 
     @property
     def extent(self) -> int:
@@ -121,6 +123,22 @@ class Right:
         """
         finite = np.isfinite(self.magnitude)
         return np.asarray(atol + rtol * np.where(finite, self.magnitude, 0.0))
+
+
+def matching(actual: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Which element of `actual` belongs to each of the sorted `values`, of one size.
+
+    Equal ones belong together, and those left over in their order.
+    """
+    order = np.argsort(actual.astype(np.float64), kind="stable")
+    found = actual[order].astype(np.float64)
+    number = np.arange(found.size) - np.searchsorted(found, found)
+    place = np.searchsorted(values, found) + number
+    known = place < np.searchsorted(values, found, side="right")
+    chosen = np.full(found.size, -1)
+    chosen[place[known]] = order[known]
+    chosen[chosen < 0] = order[~known]
+    return chosen
 
 
 Expected = Mapping[str, Right]
@@ -175,7 +193,10 @@ class Operation:
 
     def layout(self, operand: str, sizes: Sizes) -> Layout:
         """Where an operand's elements lie; ClaimError where two would share a place."""
-        shape, views = tuple(self.shapes(sizes)[operand]), self.views(sizes)
+        try:
+            shape, views = tuple(self.shapes(sizes)[operand]), self.views(sizes)
+        except ValueError as error:
+            raise ClaimError(str(error)) from None
         if unknown := [name for name in views if name not in self.operands]:
             known = " or ".join(self.operands)
             raise ClaimError(f"views names {', '.join(unknown)}, expected {known}")
@@ -194,10 +215,14 @@ class Operation:
 
     def allocated(self, arrays: Arrays, sizes: Sizes) -> Arrays:
         """What the allocations of these arrays hold, each flat."""
-        return {
-            name: self.layout(name, sizes).laid_out(array)
-            for name, array in arrays.items()
-        }
+        found = {name: self.layout(name, sizes) for name in arrays}
+        for name, array in arrays.items():
+            if array.shape != found[name].shape:
+                raise ClaimError(
+                    f"the contract's inputs gives {name} of shape {array.shape}, "
+                    f"expected {found[name].shape}"
+                )
+        return {name: found[name].laid_out(array) for name, array in arrays.items()}
 
     def _require_shapes(self, what: str, found: Arrays, sizes: Sizes) -> None:
         shapes = self.shapes(sizes)
@@ -236,9 +261,13 @@ class Operation:
     ) -> Right:
         """What an output must be, of its float64 values and what errors relate to."""
         layout, unordered = self.layout(name, sizes), self.order == "unordered"
+        values, magnitude = values.ravel(), np.abs(magnitude).ravel()
+        if unordered:
+            order = np.argsort(values)
+            values, magnitude = values[order], magnitude[order]
         return Right(
-            values=np.sort(values, axis=None) if unordered else values.ravel(),
-            magnitude=np.abs(magnitude).ravel(),
+            values=values,
+            magnitude=magnitude,
             dtype=self.dtype_of(name),
             signed_zero=self.signed_zero == "exact",
             layout=None if layout.is_whole else layout,

@@ -150,15 +150,17 @@ def _require_known(module: ModuleType, name: str, dtype: str) -> None:
 
 
 def _require_exact(module: ModuleType, name: str) -> None:
-    """ClaimError where sorted elements could be compared with the wrong ones."""
+    """ClaimError where elements in any order could be taken for each other."""
     if _chosen(module, "ORDER") != "unordered":
         return
     limits = (getattr(module, "TOLERANCE", None) or {}).values()
     exact = limits and all(set(limit.values()) == {0.0} for limit in limits)
-    if not exact or _chosen(module, "NONFINITE") != "refused":
+    words = (_chosen(module, "NONFINITE"), _chosen(module, "SIGNED_ZERO"))
+    outputs = list(module.OPERANDS.values()).count("output")
+    if not exact or words != ("refused", "equal") or outputs != 1:
         raise ClaimError(
-            f"{name}: ORDER is 'unordered', expected a TOLERANCE of 0 for each dtype "
-            "and NONFINITE 'refused'"
+            f"{name}: ORDER is 'unordered', expected one output, a TOLERANCE of 0 for "
+            "each dtype, NONFINITE 'refused' and SIGNED_ZERO 'equal'"
         )
 
 

@@ -16,10 +16,14 @@ import numpy as np
 from numpy.lib.npyio import NpzFile
 
 from fivegates.claim import Claim, cases
-from fivegates.contract import Case, Expected, Operation, Right
+from fivegates.contract import Case, Expected, Operation, Right, Sizes
 from fivegates.errors import ArtifactError
 from fivegates.impostors import weaknesses
 from fivegates.store import sha256
+
+# Cases in flight: each holds its outputs in float64.
+WORKERS = 4
+DAMAGE = (EOFError, LookupError, TypeError, ValueError, zipfile.BadZipFile)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -28,19 +32,23 @@ class Oracle:
 
     sha256: str
     accepted_impostors: tuple[str, ...]
+    _source: str
     _arrays: NpzFile
     _operation: Operation
     _cases: Sequence[Case]
 
     def expected(self, index: int) -> Expected:
-        """What each output of a case must be."""
-        return {
-            name: self._right(f"{index}.{name}", name, index)
-            for name in self._operation.outputs
-        }
-
-    def _right(self, key: str, name: str, index: int) -> Right:
+        """What each output of a case must be; ArtifactError for a damaged file."""
         sizes = self._cases[index].sizes
+        try:
+            return {
+                name: self._right(f"{index}.{name}", name, sizes)
+                for name in self._operation.outputs
+            }
+        except DAMAGE as error:
+            raise _damaged(self._source, error) from None
+
+    def _right(self, key: str, name: str, sizes: Sizes) -> Right:
         shape = self._operation.layout(name, sizes).shape
         values = _unpacked(self._arrays[f"{key}.values"], shape)
         magnitude = np.abs(values)
@@ -49,9 +57,9 @@ class Oracle:
         return self._operation.right(name, values, magnitude, sizes)
 
 
-def subject(claim: bytes, contract: bytes) -> str:
-    """What an oracle is of: digests of a frozen claim and of its contract."""
-    return f"{sha256(claim)}/{sha256(contract)}"
+def subject(claim: bytes, contract: bytes, harness: bytes) -> str:
+    """What an oracle is of: digests of a frozen claim, its contract and the harness."""
+    return "/".join(map(sha256, (claim, contract, harness)))
 
 
 def compute(claim: Claim, operation: Operation, of: str) -> bytes:
@@ -67,15 +75,19 @@ def compute(claim: Claim, operation: Operation, of: str) -> bytes:
     def expected_of(case: Case) -> Expected:
         return operation.expected(operation.inputs(case), case.sizes)
 
-    with ThreadPoolExecutor() as pool:
+    with ThreadPoolExecutor(WORKERS) as pool:
         for index, expected in enumerate(pool.map(expected_of, chosen)):
             for name, right in expected.items():
                 arrays[f"{index}.{name}.values"] = _packed(right.values)
                 if not _same(right.magnitude, np.abs(right.values)):
                     arrays[f"{index}.{name}.magnitude"] = _packed(right.magnitude)
     file = io.BytesIO()
-    np.savez(file, allow_pickle=False, **arrays)
+    np.savez(file, **arrays)  # type: ignore[arg-type]
     return file.getvalue()
+
+
+def _damaged(source: str, error: Exception) -> ArtifactError:
+    return ArtifactError(f"{source}: {error}, expected an oracle file")
 
 
 def _packed(values: np.ndarray) -> np.ndarray:
@@ -103,13 +115,17 @@ def read(
     try:
         arrays = np.load(io.BytesIO(data), allow_pickle=False)
         about = json.loads(str(arrays["about"]))
-    except (EOFError, KeyError, ValueError, zipfile.BadZipFile) as error:
-        raise ArtifactError(f"{source}: {error}, expected an oracle file") from None
-    if about["of"] != of:
-        raise ArtifactError(f"{source}: of claim/contract {about['of']}, expected {of}")
+        found, impostors = about["of"], tuple(about["accepted_impostors"])
+    except DAMAGE as error:
+        raise _damaged(source, error) from None
+    if found != of:
+        raise ArtifactError(
+            f"{source}: of claim/contract/harness {found}, expected {of}"
+        )
     return Oracle(
         sha256=sha256(data),
-        accepted_impostors=tuple(about["accepted_impostors"]),
+        accepted_impostors=impostors,
+        _source=source,
         _arrays=arrays,
         _operation=operation,
         _cases=cases(claim, operation),

@@ -5,9 +5,12 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
+import numpy as np
+
 from fivegates.arm import ROLES, Argument, Launch, Role
 from fivegates.claim import VALUE_SETS, Claim, cases, launch
 from fivegates.contract import Arrays, Case, Expected, Operation
+from fivegates.errors import ClaimError
 from fivegates.job import CaseJob, Job
 
 BINARY = "kernel"
@@ -109,13 +112,22 @@ def values_seed(claim_sha256: str, binaries: Mapping[str, str], session: int) ->
 def timed_values(
     claim: Claim, operation: Operation, seed: int, sets: int = VALUE_SETS
 ) -> list[ValueSet]:
-    """Inputs and expected outputs to time with; many slots share few sets."""
+    """Inputs and expected outputs to time with; many slots share few sets.
+
+    ClaimError for outputs that are not finite: what is timed is compared by its error.
+    """
     sizes = claim.workload.sizes
     generator = operation.cases(sizes)[0].generator
 
     def drawn(number: int) -> ValueSet:
         inputs = operation.inputs(Case(generator=generator, seed=number, sizes=sizes))
-        return operation.allocated(inputs, sizes), operation.expected(inputs, sizes)
+        expected = operation.expected(inputs, sizes)
+        if not all(np.isfinite(right.values).all() for right in expected.values()):
+            raise ClaimError(
+                f"generator {generator}, seed {number}: outputs are not finite, "
+                "expected finite ones of the first generator, which is timed"
+            )
+        return operation.allocated(inputs, sizes), expected
 
     with ThreadPoolExecutor() as pool:
         return list(pool.map(drawn, range(seed, seed + sets)))

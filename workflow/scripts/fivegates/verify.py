@@ -185,6 +185,7 @@ def evidence_problems(store: Store, evidence: Evidence, now: datetime) -> Iterat
     for name, record in evidence.records.items():
         yield from _record_problems(store, evidence, name, record)
     yield from _source_problems(store, evidence)
+    yield from _oracle_problems(evidence)
     yield from _time_problems(evidence, now)
 
 
@@ -289,6 +290,21 @@ def _source_problems(store: Store, evidence: Evidence) -> Iterator[str]:
                 f"{claim.name}/claim.json: order is {claim.order!r}, expected "
                 f"{stated!r} as {contract} states"
             )
+
+
+def _oracle_problems(evidence: Evidence) -> Iterator[str]:
+    """Both arms were held to the same values; older records do not say which."""
+    named = {
+        role: record.measured["oracle_sha256"]
+        for role in ROLES
+        for record in (evidence.records[f"{role}/reference"],)
+        if record.result is not None and "oracle_sha256" in record.measured
+    }
+    if len(set(named.values())) > 1:
+        yield (
+            f"{evidence.claim.name}/candidate/reference.json: oracle_sha256 is "
+            f"{named['candidate']}, expected {named['baseline']} as of the baseline"
+        )
 
 
 def _time_problems(evidence: Evidence, now: datetime) -> Iterator[str]:
