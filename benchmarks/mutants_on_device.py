@@ -8,7 +8,6 @@ Gate 1 as the pipeline runs it, then compute-sanitizer's tools on what it lets p
 import argparse
 import json
 import sys
-import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,6 @@ from fivegates import device, sanitizer  # noqa: E402
 from fivegates.checked_run import checker  # noqa: E402
 from fivegates.claim import Claim  # noqa: E402
 from fivegates.errors import EvidenceError  # noqa: E402
-from fivegates.exercise import exercise_once  # noqa: E402
 from fivegates.launch import Compiled, compile_source  # noqa: E402
 from fivegates.store import sha256  # noqa: E402
 from fivegates.trial import job, one_case_of_each_size  # noqa: E402
@@ -29,10 +27,9 @@ from mutation import (  # noqa: E402
     Mutant,
     contract,
     frozen,
-    known,
+    judged,
     mutants,
     mutated_operations,
-    verdict_of,
 )
 
 SAID_LIMIT = 300
@@ -52,45 +49,13 @@ def compiled(claim: Claim, role: str, source: str) -> Compiled:
 def refused_by(claim: Claim, role: str, source: str) -> tuple[str, str]:
     """Gate or tool of a device that refuses the source, and what it says."""
     built = compiled(claim, role, source)
-    if said := judged(claim, role, built):
+    launches = claim.policy.reference.launches
+    if said := judged("cuda", claim, role, built.cubin, built.symbol, launches):
         return "reference", said
     for tool in sanitizer.TOOLS:
         if said := checked(claim, role, built, tool):
             return tool, said
     return SURVIVED, ""
-
-
-def judged(claim: Claim, role: str, built: Compiled) -> str:
-    """What gate 1 has against an arm."""
-    operation, tried = (
-        contract(claim.operation, claim.workload.dtype),
-        known(claim.name, 0),
-    )
-    chosen = [case for case, _, _ in tried]
-    policy = claim.policy.reference
-    trial = job(
-        claim,
-        operation,
-        role,
-        chosen,
-        entry=built.symbol,
-        launches=policy.launches,
-        poison=True,
-    )
-    inputs = [operation.allocated(found, case.sizes) for case, found, _ in tried]
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary, "arm")
-        exercised = exercise_once(
-            "cuda",
-            folder,
-            trial,
-            built.cubin,
-            inputs,
-            source="",
-            timeout_s=policy.timeout_s,
-        )
-        verdict = verdict_of(claim, tried, folder, exercised)
-    return "" if verdict.status == "pass" else f"{verdict.reason}: {verdict.message}"
 
 
 def checked(claim: Claim, role: str, built: Compiled, tool: str) -> str:

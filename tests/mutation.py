@@ -10,6 +10,7 @@ import argparse
 import json
 import sys
 import tempfile
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
@@ -22,6 +23,7 @@ ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "workflow/scripts"), str(ROOT / "tests")]
 
 from fivegates import checking, operations, preflight, reference  # noqa: E402
+from fivegates.backend import Kind  # noqa: E402
 from fivegates.checked_host import check  # noqa: E402
 from fivegates.claim import CLAIM_SCHEMA, Claim, cases, require_bound  # noqa: E402
 from fivegates.constructs import needs_cuda_headers  # noqa: E402
@@ -139,50 +141,63 @@ def _image(claim: Claim, role: str, source: str, flavour: str) -> bytes:
 
 
 def _judged(claim: Claim, role: str, source: str, shift: int) -> str:
-    """What gate 1 has against it."""
-    operation, tried = (
-        contract(claim.operation, claim.workload.dtype),
-        known(claim.name, shift),
+    """What gate 1 has against it on the host."""
+    image = _image(claim, role, source, "values")
+    launches = preflight.sweep([case for case, _, _ in known(claim.name, shift)])
+    entry = claim.arms[role].entry
+    return judged(
+        "host", claim, role, image, entry, launches, source=source, shift=shift
     )
-    chosen = [case for case, _, _ in tried]
+
+
+def judged(
+    kind: Kind,
+    claim: Claim,
+    role: str,
+    binary: bytes,
+    symbol: str,
+    launches: int | Sequence[int],
+    *,
+    source: str = "",
+    shift: int = 0,
+) -> str:
+    """What gate 1 of a backend has against a binary; nothing if it passes."""
+    operation = contract(claim.operation, claim.workload.dtype)
+    tried = known(claim.name, shift)
     trial = job(
         claim,
         operation,
         role,
-        chosen,
-        entry=claim.arms[role].entry,
-        launches=preflight.sweep(chosen),
+        [case for case, _, _ in tried],
+        entry=symbol,
+        launches=launches,
         poison=True,
     )
+    inputs = [operation.allocated(found, case.sizes) for case, found, _ in tried]
+    timeout_s = claim.policy.reference.timeout_s
     with tempfile.TemporaryDirectory(prefix="fivegates-") as temporary:
         folder = Path(temporary, "arm")
         exercised = exercise_once(
-            "host",
-            folder,
-            trial,
-            _image(claim, role, source, "values"),
-            [operation.allocated(found, case.sizes) for case, found, _ in tried],
-            source=source,
-            timeout_s=claim.policy.reference.timeout_s,
+            kind, folder, trial, binary, inputs, source=source, timeout_s=timeout_s
         )
-        verdict = verdict_of(claim, tried, folder, exercised)
+        verdict = _verdict_of(claim, tried, folder, exercised)
     return "" if verdict.status == "pass" else f"{verdict.reason}: {verdict.message}"
 
 
-def verdict_of(
+def _verdict_of(
     claim: Claim, tried: list[Tried], folder: Path, exercised: Exercised
 ) -> Verdict:
     """Gate 1's verdict on the outputs that lie in a folder."""
-    judged = []
+    found = []
     for report in exercised.cases:
         case, _, right = tried[report.index]
         outputs = compare_outputs(folder, report, right, claim.tolerance)
-        judged.append(reference.case_result(case, report, outputs))
-    late = tried[len(judged)][0] if exercised.timed_out else None
+        found.append(reference.case_result(case, report, outputs))
+    late = tried[len(found)][0] if exercised.timed_out else None
     measured = {
         "accepted_impostors": [],
         "timed_out": None if late is None else reference.case_key(late),
-        "cases": judged,
+        "cases": found,
     }
     return reference.judge(measured, claim)
 

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from fivegates.arm import ROLES, Arm, Launch, Role, resolve
 from fivegates.contract import Case, Operation, Order
 from fivegates.errors import ClaimError
+from fivegates.portfolio import PART
 
 CLAIM_SCHEMA = "fivegates:frozen_claim/v2"
 
@@ -157,7 +158,7 @@ class Claim:
     @property
     def file(self) -> str:
         """The YAML that it was frozen from, and in it the workload of a portfolio."""
-        name, _, workload = self.name.partition("--")
+        name, _, workload = self.name.partition(PART)
         return f"config/claims/{name}.yaml" + (workload and f": workloads.{workload}")
 
     @classmethod
