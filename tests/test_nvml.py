@@ -1,6 +1,7 @@
 """NVML by UUID: a fake of it stands where a device would."""
 
 import csv
+import ctypes
 import importlib.util
 import json
 import os
@@ -18,9 +19,8 @@ from fivegates import nvml, state
 from fivegates.errors import ToolError
 from fivegates.state import StateRow
 
+# Nearly all of their bytes are zero, and CuPy's own `uuid` ends at the first of those.
 FIRST, SECOND, SLICE = (str(uuid.UUID(int=n)) for n in (1, 2, 3))
-
-
 HANDLES = {
     f"GPU-{FIRST}": (0, False),
     f"GPU-{SECOND}": (1, False),
@@ -234,14 +234,31 @@ def test_text_of_older_bindings_is_text(text):
     assert nvml.text(text) == "NVIDIA H200"
 
 
-def device_module(monkeypatch, visible):
-    """fivegates.device over a CuPy whose device 0 is the one that is visible."""
+class Driver:
+    """CUDA's driver where one device is visible, which is its device 0."""
+
+    def __init__(self, visible):
+        self.visible = uuid.UUID(visible).bytes
+
+    def cuInit(self, flags):  # noqa: N802
+        return 0 if flags == 0 else 1
+
+    def cuDeviceGet(self, handle, ordinal):  # noqa: N802
+        handle._obj.value = 70 + ordinal
+        return 0 if ordinal == 0 else 101
+
+    def cuDeviceGetUuid_v2(self, found, handle):  # noqa: N802
+        found[:] = self.visible
+        return 0 if handle.value == 70 else 101
+
+
+def device_module(monkeypatch, visible, ordinal=0):
+    """fivegates.device over a driver that sees one device."""
     runtime = types.ModuleType("cupy.cuda.runtime")
-    runtime.getDeviceProperties = lambda ordinal: {
-        "uuid": uuid.UUID(visible).bytes if ordinal == 0 else None
-    }
+    monkeypatch.setattr(ctypes, "CDLL", {"libcuda.so.1": Driver(visible)}.__getitem__)
     cuda = types.ModuleType("cupy.cuda")
-    cuda.runtime, cuda.Device = runtime, lambda: types.SimpleNamespace(id=0)
+    cuda.runtime = runtime
+    cuda.Device = lambda: types.SimpleNamespace(id=ordinal)
     cupy = types.ModuleType("cupy")
     cupy.cuda = cuda
     for module in (cupy, cuda, runtime):
@@ -263,6 +280,16 @@ def test_device_0_of_cuda_is_whatever_was_made_visible(
     fake()
     device = device_module(monkeypatch, visible)
     assert device.current_uuid() == name
+
+
+def test_device_that_the_driver_does_not_know_is_one_error(fake, monkeypatch):
+    fake()
+    device = device_module(monkeypatch, FIRST, ordinal=3)
+    with pytest.raises(ToolError) as error:
+        device.current_uuid()
+    assert str(error.value) == (
+        "libcuda.so.1: status 101 for the UUID of device 3, expected 0"
+    )
 
 
 def sampled(folder, monkeypatch, stdin):

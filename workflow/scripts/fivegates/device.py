@@ -1,5 +1,6 @@
 """Who the device is: CUDA and NVML, joined by UUID."""
 
+import ctypes
 import uuid
 
 import cupy
@@ -8,6 +9,9 @@ from cupy.cuda import runtime
 
 from fivegates import nvml
 from fivegates.backend import Device
+from fivegates.errors import ToolError
+
+DRIVER = "libcuda.so.1"
 
 
 def present() -> bool:
@@ -19,9 +23,27 @@ def present() -> bool:
 
 
 def current_uuid() -> str:
-    """UUID of the current CUDA device as NVML spells it, whatever its ordinal is."""
-    raw = runtime.getDeviceProperties(cupy.cuda.Device().id)["uuid"]
-    return nvml.listed_uuid(str(uuid.UUID(bytes=bytes(raw)[:16])))
+    """UUID of the current CUDA device as NVML spells it, whatever its ordinal is.
+
+    ToolError when the driver or NVML does not know the device.
+    """
+    return nvml.listed_uuid(str(uuid.UUID(bytes=_uuid(cupy.cuda.Device().id))))
+
+
+def _uuid(ordinal: int) -> bytes:
+    """What the driver says: CuPy's own `uuid` ends at the first byte that is zero."""
+    driver = ctypes.CDLL(DRIVER)
+    handle, found = ctypes.c_int(), (ctypes.c_ubyte * 16)()
+    failed = (
+        driver.cuInit(0)
+        or driver.cuDeviceGet(ctypes.byref(handle), ordinal)
+        or driver.cuDeviceGetUuid_v2(found, handle)
+    )
+    if failed:
+        raise ToolError(
+            f"{DRIVER}: status {failed} for the UUID of device {ordinal}, expected 0"
+        )
+    return bytes(found)
 
 
 def identify() -> Device:
