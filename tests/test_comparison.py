@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from fivegates.claim import Tolerance
-from fivegates.comparison import compare, judged, never_written
+from fivegates.comparison import compare, distinct, judged, never_written
 from fivegates.contract import Case, Right, matching
 from fivegates.errors import ClaimError
 
@@ -124,3 +124,16 @@ def test_unwritten_element_of_many_in_any_order_is_told_as_that(dtype):
     output.view(np.uint16)[-2 if dtype == "float32" else -1 :] = 0xFFFF
     found = judged(output, right, Tolerance(atol=0.0, rtol=0.0))
     assert (found.failures, found.unwritten, found.first_failure) == (1, 1, 0)
+
+
+def test_outputs_that_hold_the_same_in_another_order_are_compared_once():
+    values = np.arange(1.0, 6.0)
+    free = Right(values=values, magnitude=values, unordered=True)
+    fixed = Right(values=values, magnitude=values)
+    one, other = values.astype(np.float32), values[::-1].astype(np.float32)
+    wrong = np.float32([1, 2, 3, 4, 4])
+    found = distinct([one, other, wrong, wrong[::-1]], free)
+    assert found[0] is one
+    assert found[1] is wrong
+    assert len(found) == 2
+    assert len(distinct([one, other], fixed)) == 2

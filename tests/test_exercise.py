@@ -48,7 +48,7 @@ if ends.get("end") == "abort":
 def run(tmp_path, monkeypatch):
     def launch(**ends):
         command = [sys.executable, "-c", PROCESS, tmp_path, json.dumps(ends)]
-        monkeypatch.setattr(exercising, "launcher", lambda *_: command)
+        monkeypatch.setattr(exercising, "launcher", lambda *_, **__: command)
         job = Job(binary="kernel", entry="own", cases=CASES)
         found = exercise("cuda", tmp_path, job, 20)
         return [(case.index, case.error) for case in found.cases]

@@ -123,3 +123,15 @@ def test_kernel_that_differs_from_itself_has_variants(root, launched):
     )
     found = launched(text, sized(1))
     assert found.cases[0].variants == tuple(range(10))
+
+
+@pytest.mark.parametrize("n", [1, 257, 300_000])
+def test_shared_memory_that_a_kernel_does_not_set_is_poison(
+    root, launched, tmp_path, n
+):
+    body = f"__shared__ float sums[256]; {INDEX} y[i] = sums[threadIdx.x];"
+    text = f"{SIGNATURE} {{ {body} }}"
+    report = launched(text, sized(n)).cases[0]
+    assert report.error is None
+    for y in read_outputs(tmp_path, report, "y", "float32"):
+        assert (y.view(np.uint32) == 0xFFFFFFFF).all()

@@ -7,15 +7,19 @@ from pathlib import Path
 
 from fivegates.job import JOB_FILE, REPORT_FILE, from_text
 from fivegates.launch import exercise
+from fivegates.shared_memory import poisoner
 
 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
-    folder = parser.parse_args(argv).folder
+    parser.add_argument("--poison-shared", action="store_true")
+    arguments = parser.parse_args(argv)
+    folder = arguments.folder
+    before = poisoner() if arguments.poison_shared else None
     job = from_text((folder / JOB_FILE).read_text())
     with (folder / REPORT_FILE).open("w") as report:
-        completed = exercise(job, folder, report)
+        completed = exercise(job, folder, report, before)
     if not completed:
         # The context is lost: unloading from it would only add errors to a tool's log.
         os._exit(1)

@@ -100,6 +100,16 @@ def judged_in_place(
     return replace(found, beside=int(written.sum()))
 
 
+def distinct(outputs: Sequence[np.ndarray], right: Right) -> list[np.ndarray]:
+    """Those of which no other holds the same elements, where any order is right."""
+    if not right.unordered or right.layout is not None:
+        return list(outputs)
+    held: dict[bytes, np.ndarray] = {}
+    for y in outputs:
+        held.setdefault(np.sort(y.view(f"u{y.itemsize}")).tobytes(), y)
+    return list(held.values())
+
+
 def _finite(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 

@@ -13,7 +13,13 @@ import numpy as np
 
 from fivegates.backend import Kind
 from fivegates.claim import Tolerance
-from fivegates.comparison import Comparison, judged_in_place, never_written, worst
+from fivegates.comparison import (
+    Comparison,
+    distinct,
+    judged_in_place,
+    never_written,
+    worst,
+)
 from fivegates.contract import Arrays, Expected
 from fivegates.errors import ClaimError, ToolError
 from fivegates.host.compiler import find_compiler
@@ -62,11 +68,18 @@ def prepare(folder: Path, job: Job, binary: bytes, inputs: Iterable[Arrays]) -> 
             array.tofile(folder / input_file(case.index, name))
 
 
-def launcher(kind: Kind, folder: Path) -> list[str | Path]:
-    """The command that runs a prepared job: the kernel's own process."""
+def launcher(
+    kind: Kind, folder: Path, *, poison_shared: bool = False
+) -> list[str | Path]:
+    """The command that runs a prepared job: the kernel's own process.
+
+    `poison_shared` fills a device's shared memory before each launch; the host's always
+    is. Tools of gate 2 would look at that, too.
+    """
     if kind == "host":
         return [runner(find_compiler(), address=False), folder]
-    return [sys.executable, EXERCISE_SCRIPT, folder]
+    options = ["--poison-shared"] if poison_shared else []
+    return [sys.executable, EXERCISE_SCRIPT, *options, folder]
 
 
 def write_job(folder: Path, job: Job) -> None:
@@ -92,10 +105,8 @@ def compare_outputs(
         return {}
     compared = {}
     for name, right in expected.items():
-        found = [
-            judged_in_place(y, right, tolerance)
-            for y in read_outputs(folder, report, name, right.dtype)
-        ]
+        outputs = read_outputs(folder, report, name, right.dtype)
+        found = [judged_in_place(y, right, tolerance) for y in distinct(outputs, right)]
         compared[name] = worst(found) if found else never_written(right.values)
     return compared
 
@@ -119,7 +130,8 @@ def exercise(kind: Kind, folder: Path, job: Job, timeout_s: float) -> Exercised:
     remaining = job
     while remaining.cases:
         write_job(folder, remaining)
-        completed = run(launcher(kind, folder), timeout_s=timeout_s)
+        command = launcher(kind, folder, poison_shared=True)
+        completed = run(command, timeout_s=timeout_s)
         report = read_report(folder)
         answered += report.cases
         if report.done and completed.exit_status == 0:

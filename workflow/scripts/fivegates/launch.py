@@ -29,6 +29,7 @@ from fivegates.job import (
 from fivegates.nvrtc import HARNESS_OPTIONS, first_error
 
 STATIC_SHARED_LIMIT = 48 * 1024
+ALL_SHARED = 100  # percent
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -95,12 +96,22 @@ def _compile(
 class Kernel:
     """One loaded module and its kernel."""
 
-    def __init__(self, cubin: bytes, symbol: str) -> None:
-        """Load the cubin into the current context: a new module, never a cached one."""
+    def __init__(self, cubin: bytes, symbol: str, *, most_shared: bool = False) -> None:
+        """Load the cubin into the current context: a new module, never a cached one.
+
+        `most_shared` asks for as much of the first cache as possible to be shared
+        memory: what lies there survives no change of that share.
+        """
         module = Module()
         module.load(cubin)
         self._function = module.get_function(symbol)
         self._dynamic_shared_bytes = 0
+        if most_shared:
+            driver.funcSetAttribute(
+                self._function.ptr,
+                driver.CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+                ALL_SHARED,
+            )
 
     def __call__(
         self, launch: Launch, pointers: Mapping[str, int], stream: Any = None
@@ -139,16 +150,19 @@ class Kernel:
             self._dynamic_shared_bytes = dynamic_shared_bytes
 
 
-def exercise(job: Job, folder: Path, report: TextIO) -> bool:
+def exercise(
+    job: Job, folder: Path, report: TextIO, before: Callable[[], None] | None = None
+) -> bool:
     """Run every case of a job, writing distinct outputs to `folder` and a line a case.
 
-    False at the first device error: it stays with the context, so the next case needs a
-    new process.
+    `before` is queued in front of each launch. False at the first device error: it
+    stays with the context, so the next case needs a new process.
     """
-    kernel = Kernel((folder / job.binary).read_bytes(), job.entry)
+    binary = (folder / job.binary).read_bytes()
+    kernel = Kernel(binary, job.entry, most_shared=before is not None)
     for case in job.cases:
         try:
-            answer = _exercise_case(kernel, case, folder)
+            answer = _exercise_case(kernel, case, folder, before)
         except (runtime.CUDARuntimeError, driver.CUDADriverError) as error:
             print(report_line(_failed(case, str(error))), file=report, flush=True)
             return False
@@ -163,7 +177,9 @@ def _failed(case: CaseJob, error: str) -> CaseReport:
     )
 
 
-def _exercise_case(kernel: Kernel, case: CaseJob, folder: Path) -> CaseReport:
+def _exercise_case(
+    kernel: Kernel, case: CaseJob, folder: Path, before: Callable[[], None] | None
+) -> CaseReport:
     sizes = {**case.inputs, **case.outputs}
     pointers = {name: runtime.malloc(size) for name, size in sizes.items()}
     inputs = {
@@ -172,12 +188,11 @@ def _exercise_case(kernel: Kernel, case: CaseJob, folder: Path) -> CaseReport:
     }
     for name, data in inputs.items():
         _upload(pointers[name], data)
-    variants = _launch_repeatedly(kernel, case, pointers, folder)
-    changed = tuple(
-        name
-        for name, data in inputs.items()
-        if _download(pointers[name], len(data)) != data
-    )
+    variants = _launch_repeatedly(kernel, case, pointers, folder, before)
+    left = {name: bytearray(len(data)) for name, data in inputs.items()}
+    for name, host in left.items():
+        _download(pointers[name], host)
+    changed = tuple(name for name, data in inputs.items() if left[name] != data)
     for pointer in pointers.values():
         runtime.free(pointer)
     return CaseReport(
@@ -190,23 +205,32 @@ def _exercise_case(kernel: Kernel, case: CaseJob, folder: Path) -> CaseReport:
 
 
 def _launch_repeatedly(
-    kernel: Kernel, case: CaseJob, pointers: Mapping[str, int], folder: Path
+    kernel: Kernel,
+    case: CaseJob,
+    pointers: Mapping[str, int],
+    folder: Path,
+    before: Callable[[], None] | None,
 ) -> tuple[int, ...]:
-    seen: list[tuple[bytes, ...]] = []
+    seen: list[tuple[bytes | bytearray, ...]] = []
     variants = []
     read = case.outputs if case.poison else {}
+    hosts = {name: bytearray(size) for name, size in read.items()}
     for _ in range(case.launches if case.launch.blocks else 0):
         if case.poison:
             for name, size in case.outputs.items():
                 runtime.memset(pointers[name], POISON_BYTE, size)
+        if before is not None:
+            before()
         kernel(case.launch, pointers)
         runtime.deviceSynchronize()
-        output = tuple(_download(pointers[name], size) for name, size in read.items())
+        for name, host in hosts.items():
+            _download(pointers[name], host)
+        output = tuple(hosts.values())
         if output not in seen:
-            for name, data in zip(read, output, strict=True):
+            for name, host in hosts.items():
                 file = folder / output_file(case.index, name, len(seen))
-                file.write_bytes(data)
-            seen.append(output)
+                file.write_bytes(host)
+            seen.append(tuple(map(bytes, output)))
         variants.append(seen.index(output))
     return tuple(variants)
 
@@ -217,8 +241,7 @@ def _upload(pointer: int, data: bytes) -> None:
         runtime.memcpy(pointer, host.ctypes.data, len(data), runtime.memcpyHostToDevice)
 
 
-def _download(pointer: int, size: int) -> bytes:
-    host = np.empty(size, np.uint8)
-    if size:
-        runtime.memcpy(host.ctypes.data, pointer, size, runtime.memcpyDeviceToHost)
-    return host.tobytes()
+def _download(pointer: int, host: bytearray) -> None:
+    if host:
+        address = np.frombuffer(host, np.uint8).ctypes.data
+        runtime.memcpy(address, pointer, len(host), runtime.memcpyDeviceToHost)
