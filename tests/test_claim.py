@@ -2,8 +2,10 @@ import json
 from dataclasses import replace
 
 import pytest
+import yaml
 
 import mutation
+from conftest import ROOT
 from fivegates import claim as claims
 from fivegates.claim import (
     Claim,
@@ -18,7 +20,12 @@ from fivegates.claim import (
 from fivegates.errors import ClaimError
 from trees import V1_SUPPORTED, V2_SUPPORTED, views
 
-H200_L2 = 60 * 2**20
+H200_L2, H200_MEMORY = 60 * 2**20, 139 * 2**30
+SINGLE = sorted(
+    path.stem
+    for path in ROOT.glob("config/claims/*.yaml")
+    if "workload" in yaml.safe_load(path.read_text())
+)
 
 
 def test_triad_claim_is_what_the_gates_are_told(claim, triad):
@@ -45,6 +52,13 @@ def test_rotation_exceeds_twice_the_reported_l2(claim, triad):
     slots = rotation_slots(claim, triad, H200_L2)
     assert slots == 12
     assert slots * slot_bytes(claim, triad) > 2 * H200_L2
+
+
+@pytest.mark.parametrize("name", SINGLE)
+def test_committed_claim_can_be_timed_on_an_h200(name):
+    claim = mutation.frozen(name)
+    operation = mutation.contract(claim.operation, claim.workload.dtype)
+    require_capacity(claim, operation, l2_bytes=H200_L2, memory_bytes=H200_MEMORY)
 
 
 def test_same_buffer_has_one_slot(freeze, document, triad):

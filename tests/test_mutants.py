@@ -7,10 +7,12 @@ import yaml
 
 import mutation
 from conftest import ROOT
+from fivegates import sanitizer
 from fivegates.store import sha256
 from mutation import Mutant, frozen, mutants, mutated_operations, refused_by, tried
 
 RESULTS = ROOT / "benchmarks/results/mutants.json"
+ON_DEVICE = ROOT / "benchmarks/results/mutants_on_device"
 OPERATIONS = sorted(path.parent.name for path in ROOT.glob("kernels/*/operation.py"))
 CLAIMS = sorted(path.stem for path in ROOT.glob("config/claims/*.yaml"))
 # Its candidate is a fault: tests/kernels/recurrent_one_barrier.cu.
@@ -42,6 +44,21 @@ def test_committed_matrix_is_of_these_mutants_and_none_survived():
     ]
     for row, mutant in zip(rows, listed, strict=True):
         assert row["refused_by"] == row["expected"] == mutant.gate, row
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_recorded_run_on_a_device_is_of_these_mutants(operation):
+    """What it let through is in a table of docs/operations.md."""
+    document = json.loads((ON_DEVICE / f"{operation}.json").read_text())
+    assert document["device"] == "NVIDIA H200"
+    rows, listed = document["rows"], mutants(operation)
+    assert [(r["mutant"], r["source_sha256"], r["on_host"]) for r in rows] == [
+        (m.name, sha256(m.source().encode()), m.gate) for m in listed
+    ]
+    tools = {"reference", *sanitizer.TOOLS}
+    assert {row["refused_by"] for row in rows} <= {*tools, mutation.SURVIVED}
+    for row in rows:
+        assert bool(row["said"]) == (row["refused_by"] in tools), row
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
@@ -91,9 +108,25 @@ def test_edit_that_has_no_place_or_two_is_an_error():
         lost.source()
 
 
-def test_page_shows_the_committed_matrix(monkeypatch):
+@pytest.fixture
+def page(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     import operations_page
 
-    page = operations_page.PAGE.read_text()
-    assert operations_page.rendered(page) == page
+    return operations_page
+
+
+def test_page_shows_what_is_committed(page):
+    text = page.PAGE.read_text()
+    assert page.rendered(text) == text
+
+
+def test_arms_that_were_measured_are_those_that_are_here(page):
+    measured = set()
+    for receipt in page.receipts():
+        for artifact in receipt["evidence"]:
+            name = artifact["name"]
+            if name.startswith("kernels/") and name.endswith(".cu"):
+                assert sha256((ROOT / name).read_bytes()) == artifact["sha256"], name
+                measured.add(name.split("/")[1])
+    assert measured >= set(OPERATIONS)

@@ -1,7 +1,9 @@
 """Real trees verify for ever; whatever is changed in them is found."""
 
+import json
 import random
 import shutil
+import tarfile
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -27,6 +29,8 @@ from trees import (
     verified,
 )
 
+ARCHIVES = sorted((RECEIPTS.parent / "archives").iterdir())
+
 
 @pytest.mark.parametrize("name", TREES)
 def test_committed_tree_verifies(name, capsys):
@@ -45,6 +49,17 @@ def test_committed_trees_are_all_tried():
 def test_tree_of_another_operation_verifies(name):
     found = verify(RECEIPTS / name / "receipt.json", NOW)
     assert (found.problems, found.exit_status) == ((), OTHERS[name])
+
+
+@pytest.mark.parametrize("path", ARCHIVES, ids=lambda path: path.name)
+def test_archived_tree_verifies_where_it_is_unpacked(path, tmp_path):
+    """As a pull request carries it: `tar cJf <claim>.tar.xz results`."""
+    with tarfile.open(path) as archive:
+        archive.extractall(tmp_path, filter="data")
+    receipt = tmp_path / "results/receipt.json"
+    found = verify(receipt, NOW)
+    assert (found.problems, found.exit_status) == ((), 0)
+    assert json.loads(receipt.read_text())["name"] == path.name.split(".")[0]
 
 
 def without_views(tree):
