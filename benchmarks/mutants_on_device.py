@@ -1,8 +1,9 @@
 """Every fault in an operation's arms on a device: which gate or tool refuses it there.
 
-python benchmarks/mutants_on_device.py OPERATION --output FILE.json
+Gate 1 as the pipeline runs it, but for how long it waits, then the tools of
+compute-sanitizer on what it lets pass.
 
-Gate 1 as the pipeline runs it, then compute-sanitizer's tools on what it lets pass.
+    python benchmarks/mutants_on_device.py OPERATION --output FILE.json
 """
 
 import argparse
@@ -21,7 +22,9 @@ from fivegates.checked_run import checker  # noqa: E402
 from fivegates.claim import Claim  # noqa: E402
 from fivegates.errors import EvidenceError  # noqa: E402
 from fivegates.launch import Compiled, compile_source  # noqa: E402
+from fivegates.revision import describe_revision  # noqa: E402
 from fivegates.store import sha256  # noqa: E402
+from fivegates.tools import find_compute_sanitizer  # noqa: E402
 from fivegates.trial import job, one_case_of_each_size  # noqa: E402
 from mutation import (  # noqa: E402
     SURVIVED,
@@ -119,6 +122,8 @@ def main() -> int:
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "device": here.gpu_name,
         "driver": here.driver,
+        "compute_sanitizer": find_compute_sanitizer().version,
+        "commit": describe_revision([])["commit"],
         "rows": rows,
     }
     for mutant in mutants(arguments.operation):

@@ -1,4 +1,4 @@
-"""Fill the tables of docs/operations.md: contracts, committed matrix and receipts.
+"""Fill the tables of docs/operations.md: contracts, what refused mutants, receipts.
 
 python benchmarks/operations_page.py
 """
@@ -14,63 +14,63 @@ from typing import Any
 import yaml
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "workflow/scripts"))
+sys.path[:0] = [str(ROOT / "workflow/scripts"), str(ROOT / "tests")]
 
 from fivegates import operations  # noqa: E402
+from fivegates.store import sha256  # noqa: E402
+from mutation import SURVIVED  # noqa: E402
 
 PAGE = ROOT / "docs/operations.md"
 MATRIX = ROOT / "benchmarks/results/mutants.json"
 ON_DEVICE = ROOT / "benchmarks/results/mutants_on_device"
 RECEIPTS = ROOT / "tests/data/receipts/v2"
 ARCHIVES = ROOT / "tests/data/archives"
-PASSED = "-"
 END = "<!-- end -->"
+UNTRIED = "not tried"
+
+
+def matrix() -> list[dict[str, Any]]:
+    """A row a mutant: what refused it on the host and, where it was tried, a device."""
+    tried = {
+        row["source_sha256"]: row["refused_by"]
+        for path in ON_DEVICE.glob("*.json")
+        for row in json.loads(path.read_text())["rows"]
+    }
+    rows: list[dict[str, Any]] = json.loads(MATRIX.read_text())
+    return [
+        {**row, "on_device": tried.get(row["source_sha256"], UNTRIED)} for row in rows
+    ]
 
 
 def catalogue() -> list[tuple[str, ...]]:
     """A row an operation."""
-    header = ("operation", "dtypes", "claims", "mutants")
-    by = ("refused on the host by", "on an H200 by")
-    refused: dict[str, Counter[str]] = {}
-    for row in json.loads(MATRIX.read_text()):
-        refused.setdefault(row["operation"], Counter())[row["refused_by"]] += 1
-    return [(*header, *by)] + [
+    header = ("operation", "dtypes", "claims", "mutants", "on the host", "on a device")
+    rows = matrix()
+    return [header] + [
         (
             f"[{name}](../kernels/{name}/README.md)",
             ", ".join(operations.load(ROOT, name).dtypes),
             ", ".join(claims(name)),
-            str(found.total()),
-            counted(found),
-            counted(Counter(row["refused_by"] for row in on_device(name))),
+            str(sum(row["operation"] == name for row in rows)),
+            counted(row["refused_by"] for row in rows if row["operation"] == name),
+            counted(row["on_device"] for row in rows if row["operation"] == name),
         )
-        for name, found in sorted(refused.items())
+        for name in sorted({row["operation"] for row in rows})
     ]
 
 
-def counted(found: Counter[str]) -> str:
+def counted(gates: Iterator[str]) -> str:
     """How many mutants each gate refused, and how many none did."""
-    gates = [(gate, count) for gate, count in found.most_common() if gate != PASSED]
-    if found[PASSED]:
-        gates.append(("nothing", found[PASSED]))
-    return ", ".join(f"{gate} {count}" for gate, count in gates)
-
-
-def on_device(operation: str) -> list[dict[str, Any]]:
-    """What a device said of an operation's mutants."""
-    text = (ON_DEVICE / f"{operation}.json").read_text()
-    rows: list[dict[str, Any]] = json.loads(text)["rows"]
-    return rows
+    found = Counter("nothing" if gate == SURVIVED else gate for gate in gates)
+    return ", ".join(f"{gate} {count}" for gate, count in found.most_common())
 
 
 def let_through() -> list[tuple[str, ...]]:
     """A row a mutant that the gates of a device passed."""
-    header = ("operation", "mutant", "refused on the host by")
-    names = sorted(path.stem for path in ON_DEVICE.glob("*.json"))
-    return [header] + [
-        (row["operation"], row["mutant"], row["on_host"])
-        for name in names
-        for row in on_device(name)
-        if row["refused_by"] == PASSED
+    return [("operation", "mutant", "refused on the host by")] + [
+        (row["operation"], row["mutant"], row["refused_by"])
+        for row in matrix()
+        if row["on_device"] == SURVIVED
     ]
 
 
@@ -85,7 +85,8 @@ def claims(operation: str) -> list[str]:
 
 def measured() -> list[tuple[str, ...]]:
     """A row a committed receipt, and a workload of a portfolio."""
-    header = ("claim", "device", "timed", "baseline", "candidate", "speedup", "verdict")
+    times = ("baseline", "candidate", "speedup", "verdict", "sources")
+    header = ("claim", "device", "timed", *times)
     return [header, *sorted(map(row_of, receipts()))]
 
 
@@ -114,7 +115,25 @@ def row_of(receipt: dict[str, Any]) -> tuple[str, ...]:
             f"{speedup['upper']:.4g}]",
         )
     kind = f"{workload['boundary']}/{workload['cache_regime']}"
-    return receipt["name"], receipt["hardware"]["gpu_name"], kind, *times, said
+    device = receipt["hardware"]["gpu_name"]
+    return receipt["name"], device, kind, *times, said, sources(receipt)
+
+
+def sources(receipt: dict[str, Any]) -> str:
+    """Which files of its operation were others than those that are here now."""
+    changed = [
+        artifact["name"].split("/")[-1]
+        for artifact in receipt["evidence"]
+        if artifact["name"].startswith("kernels/")
+        and not is_here(artifact["name"], artifact["sha256"])
+    ]
+    return f"older {', '.join(changed)}" if changed else "these"
+
+
+def is_here(name: str, digest: str) -> bool:
+    """Whether a file of the repository has this digest."""
+    path = ROOT / name
+    return path.is_file() and sha256(path.read_bytes()) == digest
 
 
 def rendered(page: str) -> str:

@@ -32,6 +32,7 @@ from fivegates.exercise import Exercised, compare_outputs, exercise_once  # noqa
 from fivegates.headers import include_folder  # noqa: E402
 from fivegates.host.build import compile_arm  # noqa: E402
 from fivegates.host.compiler import find_compiler  # noqa: E402
+from fivegates.job import SHARED_FILLS  # noqa: E402
 from fivegates.record import Verdict  # noqa: E402
 from fivegates.store import sha256  # noqa: E402
 from fivegates.trial import job, one_case_of_each_size  # noqa: E402
@@ -196,6 +197,7 @@ def _verdict_of(
     late = tried[len(found)][0] if exercised.timed_out else None
     measured = {
         "accepted_impostors": [],
+        "shared_fills": list(SHARED_FILLS),
         "timed_out": None if late is None else reference.case_key(late),
         "cases": found,
     }

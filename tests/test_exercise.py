@@ -10,7 +10,7 @@ import pytest
 from fivegates import exercise as exercising
 from fivegates.arm import Launch
 from fivegates.errors import ToolError
-from fivegates.exercise import exercise, prepare
+from fivegates.exercise import EXERCISE_SCRIPT, exercise, launcher, prepare
 from fivegates.job import CaseJob, Job
 
 LAUNCH = Launch(grid=(1, 1, 1), block=(1, 1, 1), dynamic_shared_bytes=0, arguments=())
@@ -54,6 +54,23 @@ def run(tmp_path, monkeypatch):
         return [(case.index, case.error) for case in found.cases]
 
     return launch
+
+
+def test_shared_memory_of_a_device_is_filled_in_gate_1_alone(tmp_path):
+    script = [sys.executable, EXERCISE_SCRIPT]
+    filled = launcher("cuda", tmp_path, fill_shared=True)
+    assert filled == [*script, "--fill-shared", tmp_path]
+    assert launcher("cuda", tmp_path) == [*script, tmp_path]
+
+
+def test_gate_1_asks_for_shared_memory_that_is_filled(tmp_path, monkeypatch):
+    asked = []
+    command = [sys.executable, "-c", PROCESS, tmp_path, "{}"]
+    monkeypatch.setattr(
+        exercising, "launcher", lambda *_, **named: asked.append(named) or command
+    )
+    exercise("cuda", tmp_path, Job(binary="kernel", entry="own", cases=CASES), 20)
+    assert asked == [{"fill_shared": True}]
 
 
 def test_input_must_fill_its_buffer(tmp_path):

@@ -22,6 +22,7 @@ from fivegates.host.compiler import find_compiler
 from fivegates.host.device_compile import available
 from fivegates.host.folder import write_host_file
 from fivegates.host.image import plain_name, shared_names, variables
+from fivegates.job import SHARED_FILLS
 from fivegates.preflight import ORDERS, derive, judge, sweep
 from fivegates.trial import job
 
@@ -133,11 +134,23 @@ def test_order_of_blocks_is_swept(own):
     assert found.cases[0].variants == (0, 1)
 
 
-def test_shared_memory_is_poison_before_each_block(own, tmp_path):
+def test_shared_memory_is_filled_before_each_block(own, tmp_path):
     body = "__shared__ float tile[256]; float old = tile[threadIdx.x];"
-    found = own(f"{body} tile[threadIdx.x] = 1; {INDEX} y[i] = old;", sizes=(600,))
-    for actual in read_outputs(tmp_path, found.cases[0], "y", "float32"):
-        assert np.isnan(actual).all()
+    text = f"{body} tile[threadIdx.x] = 1; {INDEX} y[i] = old;"
+    (report,) = own(text, sizes=(600,), launches=5).cases
+    assert report.variants == (0, 1, 2, 3, 0)
+    outputs = read_outputs(tmp_path, report, "y", "float32")
+    for y, byte in zip(outputs, SHARED_FILLS, strict=True):
+        assert (y.view(np.uint8) == byte).all()
+
+
+@pytest.mark.parametrize("function", ["fmaxf", "fminf"])
+def test_no_fill_of_shared_memory_is_neutral_to_a_reduction(own, function):
+    """NaN alone would be: a maximum leaves it out."""
+    body = f"__shared__ float tile[256]; {INDEX} y[i] = "
+    used = f"{function}(tile[threadIdx.x], x[i]); tile[threadIdx.x] = 0;"
+    (report,) = own(body + used).cases
+    assert len(set(report.variants)) > 1
 
 
 def test_crash_costs_its_case_and_not_the_next(own):

@@ -46,19 +46,21 @@ def test_committed_matrix_is_of_these_mutants_and_none_survived():
         assert row["refused_by"] == row["expected"] == mutant.gate, row
 
 
-@pytest.mark.parametrize("operation", OPERATIONS)
-def test_recorded_run_on_a_device_is_of_these_mutants(operation):
+@pytest.mark.parametrize(
+    "path", sorted(ON_DEVICE.iterdir()), ids=lambda path: path.stem
+)
+def test_recorded_run_on_a_device_says_why_each_mutant_was_refused(path):
     """What it let through is in a table of docs/operations.md."""
-    document = json.loads((ON_DEVICE / f"{operation}.json").read_text())
-    assert document["device"] == "NVIDIA H200"
-    rows, listed = document["rows"], mutants(operation)
-    assert [(r["mutant"], r["source_sha256"], r["on_host"]) for r in rows] == [
-        (m.name, sha256(m.source().encode()), m.gate) for m in listed
-    ]
-    tools = {"reference", *sanitizer.TOOLS}
-    assert {row["refused_by"] for row in rows} <= {*tools, mutation.SURVIVED}
-    for row in rows:
-        assert bool(row["said"]) == (row["refused_by"] in tools), row
+    document = json.loads(path.read_text())
+    assert document["device"].startswith("NVIDIA ")
+    gates = {"reference", *sanitizer.TOOLS}
+    assert {row["refused_by"] for row in document["rows"]} <= {
+        *gates,
+        mutation.SURVIVED,
+    }
+    for row in document["rows"]:
+        assert row["operation"] == path.stem
+        assert bool(row["said"]) == (row["refused_by"] in gates), row
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
@@ -121,12 +123,21 @@ def test_page_shows_what_is_committed(page):
     assert page.rendered(text) == text
 
 
-def test_arms_that_were_measured_are_those_that_are_here(page):
-    measured = set()
-    for receipt in page.receipts():
-        for artifact in receipt["evidence"]:
-            name = artifact["name"]
-            if name.startswith("kernels/") and name.endswith(".cu"):
-                assert sha256((ROOT / name).read_bytes()) == artifact["sha256"], name
-                measured.add(name.split("/")[1])
-    assert measured >= set(OPERATIONS)
+def test_page_says_which_receipts_are_of_older_sources(page):
+    (receipt,) = (r for r in page.receipts() if r["name"] == "compact-block")
+    assert page.sources(receipt) == "these"
+    for artifact in receipt["evidence"]:
+        if artifact["name"] == "kernels/compact/block.cu":
+            artifact["sha256"] = "0" * 64
+    assert page.sources(receipt) == "older block.cu"
+
+
+def test_page_does_not_count_a_mutant_of_another_source_as_tried(
+    page, monkeypatch, tmp_path
+):
+    rows = page.matrix()
+    assert {row["on_device"] for row in rows} != {page.UNTRIED}
+    edited = tmp_path / "mutants.json"
+    edited.write_text(json.dumps([{**row, "source_sha256": "0" * 64} for row in rows]))
+    monkeypatch.setattr(page, "MATRIX", edited)
+    assert {row["on_device"] for row in page.matrix()} == {page.UNTRIED}

@@ -50,6 +50,15 @@ def measured(actual=None, **changes):
     }
 
 
+def test_shared_memory_that_differs_is_a_second_cause(claim):
+    claim = replace(claim, cases_sha256="0" * 64)
+    found = {**measured(variants=(0, 1, 2)), "shared_fills": [255, 123, 251, 0]}
+    assert judge(found, claim).message == (
+        "n=257, seed=7, lab: 3 different outputs in 3 launches on equal inputs; look "
+        "for a race or a read of shared memory that nobody has set"
+    )
+
+
 def off_at(index, by):
     actual = right().astype(np.float32)
     actual[index] += by

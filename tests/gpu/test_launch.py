@@ -9,6 +9,7 @@ from fivegates.claim import cases
 from fivegates.contract import Case
 from fivegates.errors import ClaimError
 from fivegates.exercise import exercise, prepare, read_outputs
+from fivegates.job import SHARED_FILLS
 from fivegates.trial import job
 
 pytestmark = pytest.mark.gpu
@@ -126,12 +127,14 @@ def test_kernel_that_differs_from_itself_has_variants(root, launched):
 
 
 @pytest.mark.parametrize("n", [1, 257, 300_000])
-def test_shared_memory_that_a_kernel_does_not_set_is_poison(
+def test_shared_memory_that_a_kernel_does_not_set_is_filled(
     root, launched, tmp_path, n
 ):
     body = f"__shared__ float sums[256]; {INDEX} y[i] = sums[threadIdx.x];"
     text = f"{SIGNATURE} {{ {body} }}"
     report = launched(text, sized(n)).cases[0]
     assert report.error is None
-    for y in read_outputs(tmp_path, report, "y", "float32"):
-        assert (y.view(np.uint32) == 0xFFFFFFFF).all()
+    assert report.variants == tuple(k % len(SHARED_FILLS) for k in range(10))
+    outputs = read_outputs(tmp_path, report, "y", "float32")
+    for y, byte in zip(outputs, SHARED_FILLS, strict=True):
+        assert (y.view(np.uint8) == byte).all()

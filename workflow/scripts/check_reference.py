@@ -16,7 +16,7 @@ from fivegates.contraction import compare_settings
 from fivegates.errors import ClaimError
 from fivegates.exercise import Exercised, compare_outputs, exercise_once
 from fivegates.gate import ROOT, Desk, gate_parser, guarded, open_desk
-from fivegates.job import Job
+from fivegates.job import SHARED_FILLS, Job
 from fivegates.oracle import Oracle, read, subject
 from fivegates.preflight import sweep
 from fivegates.reference import case_key, case_result
@@ -95,6 +95,7 @@ def check(desk: Desk, role: Role, oracle: Oracle) -> dict[str, Any]:
         "binary_sha256": sha256(binary),
         "accepted_impostors": list(oracle.accepted_impostors),
         "oracle_sha256": oracle.sha256,
+        "shared_fills": list(SHARED_FILLS),
         "timed_out": None if unanswered is None else case_key(unanswered),
         "cases": judged,
     }

@@ -7,19 +7,19 @@ from pathlib import Path
 
 from fivegates.job import JOB_FILE, REPORT_FILE, from_text
 from fivegates.launch import exercise
-from fivegates.shared_memory import poisoner
+from fivegates.shared_memory import shared_fills
 
 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--poison-shared", action="store_true")
+    parser.add_argument("--fill-shared", action="store_true")
     arguments = parser.parse_args(argv)
     folder = arguments.folder
-    before = poisoner() if arguments.poison_shared else None
+    fills = shared_fills() if arguments.fill_shared else ()
     job = from_text((folder / JOB_FILE).read_text())
     with (folder / REPORT_FILE).open("w") as report:
-        completed = exercise(job, folder, report, before)
+        completed = exercise(job, folder, report, fills)
     if not completed:
         # The context is lost: unloading from it would only add errors to a tool's log.
         os._exit(1)

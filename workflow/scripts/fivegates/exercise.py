@@ -69,16 +69,16 @@ def prepare(folder: Path, job: Job, binary: bytes, inputs: Iterable[Arrays]) -> 
 
 
 def launcher(
-    kind: Kind, folder: Path, *, poison_shared: bool = False
+    kind: Kind, folder: Path, *, fill_shared: bool = False
 ) -> list[str | Path]:
     """The command that runs a prepared job: the kernel's own process.
 
-    `poison_shared` fills a device's shared memory before each launch; the host's always
-    is. Tools of gate 2 would look at that, too.
+    `fill_shared` fills a device's shared memory before each launch; the host's always
+    is. Tools of gate 2 would look at those launches, too.
     """
     if kind == "host":
         return [runner(find_compiler(), address=False), folder]
-    options = ["--poison-shared"] if poison_shared else []
+    options = ["--fill-shared"] if fill_shared else []
     return [sys.executable, EXERCISE_SCRIPT, *options, folder]
 
 
@@ -130,7 +130,7 @@ def exercise(kind: Kind, folder: Path, job: Job, timeout_s: float) -> Exercised:
     remaining = job
     while remaining.cases:
         write_job(folder, remaining)
-        command = launcher(kind, folder, poison_shared=True)
+        command = launcher(kind, folder, fill_shared=True)
         completed = run(command, timeout_s=timeout_s)
         report = read_report(folder)
         answered += report.cases

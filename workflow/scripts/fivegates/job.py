@@ -22,6 +22,10 @@ from fivegates.arm import Argument, Launch
 JOB_FILE = "job.txt"
 REPORT_FILE = "report.jsonl"
 POISON_BYTE = 0xFF
+# Of shared memory, a launch each in turn: NaN, a large number, its negative and zero in
+# every float format. What nobody has set then differs from launch to launch, and none
+# of the four is neutral to all arithmetic. `host/checker.cpp` has them, too.
+SHARED_FILLS = (0xFF, 0x7B, 0xFB, 0x00)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -30,7 +34,8 @@ class CaseJob:
 
     `poison` fills outputs with 0xff bytes before each launch (NaN in every float
     format); without it they stay uninitialised, as initcheck needs them, and are not
-    read back: what a kernel leaves unwritten is gate 1's to find.
+    read back: what a kernel leaves unwritten is gate 1's to find. Shared memory is
+    filled by the host always, by a device where its process is told so.
     """
 
     index: int

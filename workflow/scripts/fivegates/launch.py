@@ -4,7 +4,7 @@
 allocation of the exact logical length, no pool, completion awaited after each launch.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -99,8 +99,8 @@ class Kernel:
     def __init__(self, cubin: bytes, symbol: str, *, most_shared: bool = False) -> None:
         """Load the cubin into the current context: a new module, never a cached one.
 
-        `most_shared` asks for as much of the first cache as possible to be shared
-        memory: what lies there survives no change of that share.
+        `most_shared` asks for as much shared memory as L1 can give, always: what lies
+        in it may not survive a change of that share.
         """
         module = Module()
         module.load(cubin)
@@ -151,18 +151,18 @@ class Kernel:
 
 
 def exercise(
-    job: Job, folder: Path, report: TextIO, before: Callable[[], None] | None = None
+    job: Job, folder: Path, report: TextIO, fills: Sequence[Callable[[], None]] = ()
 ) -> bool:
     """Run every case of a job, writing distinct outputs to `folder` and a line a case.
 
-    `before` is queued in front of each launch. False at the first device error: it
-    stays with the context, so the next case needs a new process.
+    One of `fills` in turn is queued before each launch. False at the first device
+    error: it stays with the context, so the next case needs a new process.
     """
     binary = (folder / job.binary).read_bytes()
-    kernel = Kernel(binary, job.entry, most_shared=before is not None)
+    kernel = Kernel(binary, job.entry, most_shared=bool(fills))
     for case in job.cases:
         try:
-            answer = _exercise_case(kernel, case, folder, before)
+            answer = _exercise_case(kernel, case, folder, fills)
         except (runtime.CUDARuntimeError, driver.CUDADriverError) as error:
             print(report_line(_failed(case, str(error))), file=report, flush=True)
             return False
@@ -178,7 +178,7 @@ def _failed(case: CaseJob, error: str) -> CaseReport:
 
 
 def _exercise_case(
-    kernel: Kernel, case: CaseJob, folder: Path, before: Callable[[], None] | None
+    kernel: Kernel, case: CaseJob, folder: Path, fills: Sequence[Callable[[], None]]
 ) -> CaseReport:
     sizes = {**case.inputs, **case.outputs}
     pointers = {name: runtime.malloc(size) for name, size in sizes.items()}
@@ -188,7 +188,7 @@ def _exercise_case(
     }
     for name, data in inputs.items():
         _upload(pointers[name], data)
-    variants = _launch_repeatedly(kernel, case, pointers, folder, before)
+    variants = _launch_repeatedly(kernel, case, pointers, folder, fills)
     left = {name: bytearray(len(data)) for name, data in inputs.items()}
     for name, host in left.items():
         _download(pointers[name], host)
@@ -209,18 +209,18 @@ def _launch_repeatedly(
     case: CaseJob,
     pointers: Mapping[str, int],
     folder: Path,
-    before: Callable[[], None] | None,
+    fills: Sequence[Callable[[], None]],
 ) -> tuple[int, ...]:
     seen: list[tuple[bytes | bytearray, ...]] = []
     variants = []
     read = case.outputs if case.poison else {}
     hosts = {name: bytearray(size) for name, size in read.items()}
-    for _ in range(case.launches if case.launch.blocks else 0):
+    for k in range(case.launches if case.launch.blocks else 0):
         if case.poison:
             for name, size in case.outputs.items():
                 runtime.memset(pointers[name], POISON_BYTE, size)
-        if before is not None:
-            before()
+        if fills:
+            fills[k % len(fills)]()
         kernel(case.launch, pointers)
         runtime.deviceSynchronize()
         for name, host in hosts.items():

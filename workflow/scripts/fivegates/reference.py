@@ -16,6 +16,8 @@ from fivegates.job import CaseReport
 from fivegates.pattern import places, right_and_wrong
 from fivegates.record import Reason, Verdict
 
+UNSET_SHARED = " or a read of shared memory that nobody has set"
+
 
 def case_key(case: Case) -> dict[str, Any]:
     """Which case it was, as JSON-ready data."""
@@ -113,7 +115,7 @@ def judge(measured: Mapping[str, Any], claim: Claim) -> Verdict:
             Reason.CONTRACT_TOO_WEAK,
             f"the tolerance accepts {', '.join(weak)}; it cannot tell",
         )
-    if refusal := _first_refusal(measured["cases"], claim):
+    if refusal := _first_refusal(measured, claim):
         return refusal
     total = derive(measured)
     error = total["max_rel_error"]
@@ -125,12 +127,13 @@ def judge(measured: Mapping[str, Any], claim: Claim) -> Verdict:
     )
 
 
-def _first_refusal(cases: Sequence[Mapping[str, Any]], claim: Claim) -> Verdict | None:
+def _first_refusal(measured: Mapping[str, Any], claim: Claim) -> Verdict | None:
     """Why an arm is refused.
 
     One that differs from itself anywhere is not explained by what it gets wrong. Claims
     without a plan of cases were judged case by case, and are still.
     """
+    cases = measured["cases"]
     refusals = [(case, refusal) for case in cases if (refusal := _refusal(case, claim))]
     if not refusals:
         return None
@@ -139,7 +142,9 @@ def _first_refusal(cases: Sequence[Mapping[str, Any]], claim: Claim) -> Verdict 
     refusals.sort(key=lambda pair: pair[1].reason != Reason.NONDETERMINISTIC_OUTPUT)
     case, refusal = refusals[0]
     where = right_and_wrong(cases) if case["outputs"] else ""
-    return replace(refusal, message=refusal.message + where)
+    varies = refusal.reason == Reason.NONDETERMINISTIC_OUTPUT
+    cause = UNSET_SHARED if varies and measured.get("shared_fills") else ""
+    return replace(refusal, message=refusal.message + cause + where)
 
 
 def _refusal(case: Mapping[str, Any], claim: Claim) -> Verdict | None:

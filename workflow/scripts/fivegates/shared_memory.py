@@ -1,15 +1,16 @@
-"""Shared memory that is poison before a launch.
+"""Launches that fill a device's shared memory.
 
-A block that does not set it finds what another has left there, or zeros by chance.
+A block that does not set it finds what another has left there, or zeros by chance. What
+a fill leaves does not outlive a kernel of another process.
 """
 
 from collections.abc import Callable
 from pathlib import Path
 
-from cupy.cuda import Device
+from cupy.cuda import Device, runtime
 
 from fivegates.arm import Argument, Launch
-from fivegates.job import POISON_BYTE
+from fivegates.job import SHARED_FILLS
 from fivegates.launch import Kernel, compile_source
 
 SOURCE = Path(__file__).with_name("shared_memory.cu")
@@ -18,10 +19,11 @@ THREADS = 1024
 WORD_BYTES = 4
 
 
-def poisoner() -> Callable[[], None]:
-    """A launch that fills all of it on every multiprocessor of the current device.
+def shared_fills() -> tuple[Callable[[], None], ...]:
+    """A launch for each of SHARED_FILLS, on every multiprocessor of the device.
 
-    A block asks for as much as there is, so that no two are on one multiprocessor.
+    A block asks for as much shared memory as there is, so that no two are on one
+    multiprocessor.
     """
     device = Device()
     built = compile_source(
@@ -31,15 +33,25 @@ def poisoner() -> Callable[[], None]:
         options=(),
         architecture=f"sm_{device.compute_capability}",
     )
+    kernel = Kernel(built.cubin, built.symbol, most_shared=True)
     size = device.attributes["MaxSharedMemoryPerBlockOptin"]
-    word = int.from_bytes([POISON_BYTE] * WORD_BYTES)
-    launch = Launch(
-        grid=(device.attributes["MultiProcessorCount"], 1, 1),
+    grid = (device.attributes["MultiProcessorCount"], 1, 1)
+    fills = tuple(
+        kernel.bound(_launch(grid, size, byte), pointers={}) for byte in SHARED_FILLS
+    )
+    # A failure here is not one of the kernel that comes after.
+    fills[0]()
+    runtime.deviceSynchronize()
+    return fills
+
+
+def _launch(grid: tuple[int, int, int], size: int, byte: int) -> Launch:
+    words = (size // WORD_BYTES, int.from_bytes([byte] * WORD_BYTES))
+    return Launch(
+        grid=grid,
         block=(THREADS, 1, 1),
         dynamic_shared_bytes=size,
         arguments=tuple(
-            Argument(kind="scalar", name="uint32", value=value)
-            for value in (size // WORD_BYTES, word)
+            Argument(kind="scalar", name="uint32", value=word) for word in words
         ),
     )
-    return Kernel(built.cubin, built.symbol, most_shared=True).bound(launch, {})

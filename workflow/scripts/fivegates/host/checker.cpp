@@ -395,8 +395,15 @@ void set_image(uintptr_t begin, uintptr_t end) {
     image_end = end;
 }
 
+// What a block finds in shared memory is what another left there. A launch each in turn, as
+// SHARED_FILLS in job.py says: never the same value to use.
+static const unsigned char kSharedFills[] = {0xff, 0x7b, 0xfb, 0x00};
+static unsigned char shared_fill;
+
 static void begin_launch(unsigned threads_of_block, unsigned blocks) {
     threads = threads_of_block;
+    static unsigned launches;
+    shared_fill = kSharedFills[launches++ % sizeof kSharedFills];
     static uint32_t next_serial;
     first_serial = next_serial;
     next_serial += blocks;
@@ -406,17 +413,16 @@ static void begin_launch(unsigned threads_of_block, unsigned blocks) {
     clocks_moved = true;
 }
 
-// What a block finds in shared memory is what another left there: never a value to use.
-static void poison_shared() {
+static void fill_shared() {
     for (unsigned i = 0; i < region_count; ++i) {
         const Region& r = regions[i];
         if (r.space == Space::kShared)
-            memset(reinterpret_cast<void*>(r.begin), 0xff, r.end - r.begin);
+            memset(reinterpret_cast<void*>(r.begin), shared_fill, r.end - r.begin);
     }
 }
 
 static void begin_block(unsigned linear) {
-    poison_shared();
+    fill_shared();
     if (!checking) return;
     if (counting) close_census_block();
     serial = first_serial + linear + 1;
