@@ -60,7 +60,7 @@ TOOLKIT_HEADER = re.compile(r"<(?!/)(?!.*\.\.)[^>\n\\]+>")
 MARKER = re.compile(r'^# (\d+) "([^"]*)"')
 # What the runtime's own macros leave in the text; each by itself is harmless.
 OWN_TEXT = re.compile(
-    r'__asm__\("fivegates_dynamic_shared"\)|__attribute__\(\((?:noinline, flatten'
+    r'__asm__\("fivegates_dynamic_shared"\)|__attribute__\(\((?:used|noinline, flatten'
     r"|always_inline|aligned\([\w+*/ -]*\))\)\)"
 )
 HIDDEN = re.compile(

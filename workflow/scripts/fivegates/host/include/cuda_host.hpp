@@ -39,8 +39,9 @@
 #define __align__(n) __attribute__((aligned(n)))
 #define __constant__
 #define __grid_constant__
-// Blocks run one after another on one stack of memory: a static is a block's own.
-#define __shared__ static
+// Blocks run one after another on one stack of memory: a static is a block's own. One that
+// no thread sets would be zero to the compiler; `used` says that somebody else may set it.
+#define __shared__ static __attribute__((used))
 
 #if !defined(FIVEGATES_CUDA_HEADERS)
 #define FIVEGATES_VECTOR(T, NAME)                                                    \
