@@ -1,5 +1,6 @@
 """What needs a device: NVRTC, loading, launching and losing a context."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -36,10 +37,12 @@ def compiled(text, *, name="own.cu", entry="own"):
 
 @pytest.fixture
 def launched(claim, triad, tmp_path):
-    def launch(text, chosen, *, entry="own", role="baseline"):
+    def launch(text, chosen, *, entry="own", role="baseline", shared="0"):
         built = compiled(text, entry=entry)
+        arm = replace(claim.arms[role], dynamic_shared_bytes=shared)
+        own = replace(claim, arms={**claim.arms, role: arm})
         trial = job(
-            claim, triad, role, chosen, entry=built.symbol, launches=10, poison=True
+            own, triad, role, chosen, entry=built.symbol, launches=10, poison=True
         )
         prepare(tmp_path, trial, built.cubin, map(triad.inputs, chosen))
         return exercise("cuda", tmp_path, trial, 120)
@@ -127,12 +130,18 @@ def test_kernel_that_differs_from_itself_has_variants(root, launched):
 
 
 @pytest.mark.parametrize("n", [1, 257, 300_000])
+@pytest.mark.parametrize(
+    ("declared", "shared"),
+    [
+        ("__shared__ float unset[256];", "0"),
+        ("extern __shared__ float all[]; float* unset = all + 50000;", "204800"),
+    ],
+)
 def test_shared_memory_that_a_kernel_does_not_set_is_filled(
-    root, launched, tmp_path, n
+    root, launched, tmp_path, n, declared, shared
 ):
-    body = f"__shared__ float sums[256]; {INDEX} y[i] = sums[threadIdx.x];"
-    text = f"{SIGNATURE} {{ {body} }}"
-    report = launched(text, sized(n)).cases[0]
+    text = f"{SIGNATURE} {{ {declared} {INDEX} y[i] = unset[threadIdx.x]; }}"
+    report = launched(text, sized(n), shared=shared).cases[0]
     assert report.error is None
     assert report.variants == tuple(k % len(SHARED_FILLS) for k in range(10))
     outputs = read_outputs(tmp_path, report, "y", "float32")
