@@ -25,7 +25,6 @@ from fivegates.launch import Compiled, compile_source  # noqa: E402
 from fivegates.revision import describe_revision  # noqa: E402
 from fivegates.store import sha256  # noqa: E402
 from fivegates.tools import find_compute_sanitizer  # noqa: E402
-from fivegates.trial import job, one_case_of_each_size  # noqa: E402
 from mutation import (  # noqa: E402
     SURVIVED,
     Mutant,
@@ -67,19 +66,8 @@ def refused_by(claim: Claim, role: str, source: str) -> tuple[str, str]:
 def checked(claim: Claim, role: str, built: Compiled, tool: str) -> str:
     """What one tool of compute-sanitizer has against an arm."""
     operation = contract(claim.operation, claim.workload.dtype)
-    chosen = one_case_of_each_size(claim, operation)
     check = checker(tool, claim.policy.sanitizer)
-    trial = job(
-        claim,
-        operation,
-        role,
-        chosen,
-        entry=built.symbol,
-        launches=1,
-        poison=check.poison,
-    )
-    inputs = map(operation.allocations, chosen)
-    measured, logs = check.run(tool, trial, built.cubin, inputs)
+    measured, logs = check.run_arm(claim, operation, role, built.cubin, built.symbol)
     texts = {name: data.decode(errors="replace") for name, data in logs.items()}
     found = sanitizer.derive(tool, [measured], texts)
     verdict = sanitizer.decide([measured], found)

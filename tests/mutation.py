@@ -25,17 +25,18 @@ sys.path[:0] = [str(ROOT / "workflow/scripts"), str(ROOT / "tests")]
 from fivegates import checking, operations, preflight, reference  # noqa: E402
 from fivegates.backend import Kind  # noqa: E402
 from fivegates.checked_host import check  # noqa: E402
-from fivegates.claim import CLAIM_SCHEMA, Claim, cases, require_bound  # noqa: E402
+from fivegates.claim import Claim, cases  # noqa: E402
 from fivegates.constructs import needs_cuda_headers  # noqa: E402
-from fivegates.contract import Arrays, Case, Expected, Operation, digest  # noqa: E402
+from fivegates.contract import Arrays, Case, Expected, Operation  # noqa: E402
 from fivegates.exercise import Exercised, compare_outputs, exercise_once  # noqa: E402
 from fivegates.headers import include_folder  # noqa: E402
 from fivegates.host.build import compile_arm  # noqa: E402
 from fivegates.host.compiler import find_compiler  # noqa: E402
 from fivegates.job import SHARED_FILLS  # noqa: E402
 from fivegates.record import Verdict  # noqa: E402
-from fivegates.store import sha256  # noqa: E402
+from fivegates.store import parse, sha256  # noqa: E402
 from fivegates.trial import job, one_case_of_each_size  # noqa: E402
+from freeze_claim import freeze  # noqa: E402
 
 MUTANTS = ROOT / "tests/mutants"
 SURVIVED = "-"
@@ -81,16 +82,12 @@ def mutated_operations() -> list[str]:
 
 
 @cache
-def frozen(name: str) -> Claim:
-    """A claim of config/claims."""
+def frozen(name: str, workload: str = "") -> Claim:
+    """A claim of config/claims, or one workload of a portfolio there."""
+    file = f"config/claims/{name}.yaml"
+    document = yaml.safe_load((ROOT / file).read_text())
     policy = yaml.safe_load((ROOT / "config/config.yaml").read_text())["policy"]
-    document = yaml.safe_load((ROOT / f"config/claims/{name}.yaml").read_text())
-    data = {"schema": CLAIM_SCHEMA, "name": name, "claim": document, "policy": policy}
-    claim = Claim.from_dict(data)
-    operation = contract(claim.operation, claim.workload.dtype)
-    require_bound(claim, operation)
-    planned = digest(cases(claim, operation))
-    return replace(claim, cases_sha256=planned, order=operation.order)
+    return Claim.from_dict(parse(freeze(file, document, policy, workload), file))
 
 
 @cache

@@ -4,11 +4,9 @@ from dataclasses import replace
 import pytest
 import yaml
 
-import freeze_claim
 import mutation
 from conftest import ROOT
 from fivegates import claim as claims
-from fivegates import operations
 from fivegates.claim import (
     Claim,
     cases,
@@ -20,7 +18,6 @@ from fivegates.claim import (
     slot_bytes,
 )
 from fivegates.errors import ClaimError
-from fivegates.store import parse
 from trees import V1_SUPPORTED, V2_SUPPORTED, views
 
 H200_L2, H200_MEMORY = 60 * 2**20, 139 * 2**30
@@ -58,13 +55,9 @@ def test_rotation_exceeds_twice_the_reported_l2(claim, triad):
 
 
 @pytest.mark.parametrize(("name", "workload"), WORKLOADS)
-def test_committed_claim_can_be_timed_on_an_h200(root, name, workload):
-    file = f"config/claims/{name}.yaml"
-    document = yaml.safe_load((root / file).read_text())
-    policy = yaml.safe_load((root / "config/config.yaml").read_text())["policy"]
-    frozen = freeze_claim.freeze(file, document, policy, workload)
-    claim = Claim.from_dict(parse(frozen, name))
-    operation = operations.load(root, claim.operation, claim.workload.dtype)
+def test_committed_claim_can_be_timed_on_an_h200(name, workload):
+    claim = mutation.frozen(name, workload)
+    operation = mutation.contract(claim.operation, claim.workload.dtype)
     require_capacity(claim, operation, l2_bytes=H200_L2, memory_bytes=H200_MEMORY)
 
 

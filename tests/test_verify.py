@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import shutil
 import tarfile
 from datetime import UTC, datetime
@@ -29,6 +30,7 @@ from trees import (
     verified,
 )
 
+PLACES = re.compile(rb"/(?:home|root|work|opt)/|site-packages")
 ARCHIVES = sorted((RECEIPTS.parent / "archives").iterdir())
 
 
@@ -275,5 +277,5 @@ def test_committed_evidence_names_no_place_of_its_machine():
     for file, text in committed():
         if text.startswith(b"\x7fELF"):
             continue
-        for place in (b"/home/", b"/root/", b"/work/", b"/opt/", b"site-packages"):
-            assert place not in text or Path(file).suffix == ".py", (file, place)
+        found = PLACES.search(text)
+        assert found is None or Path(file).suffix == ".py", (file, found[0])

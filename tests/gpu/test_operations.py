@@ -9,12 +9,10 @@ import yaml
 
 import mutation
 from conftest import ROOT
-from fivegates import operations, reference
-from fivegates.claim import Claim, cases
+from fivegates import reference
+from fivegates.claim import cases
 from fivegates.exercise import compare_outputs, exercise_once
-from fivegates.store import parse
 from fivegates.trial import job
-from freeze_claim import freeze
 
 pytestmark = pytest.mark.gpu
 LIMIT_S = 5
@@ -35,11 +33,8 @@ def test_arm_passes_gate_1_in_time(root, name, workload, role):
     from fivegates.device import identify
     from fivegates.launch import compile_source
 
-    document = yaml.safe_load((ROOT / f"config/claims/{name}.yaml").read_text())
-    policy = yaml.safe_load((ROOT / "config/config.yaml").read_text())["policy"]
-    data = freeze(f"config/claims/{name}.yaml", document, policy, workload)
-    claim = Claim.from_dict(parse(data, name))
-    operation = operations.load(ROOT, claim.operation, claim.workload.dtype)
+    claim = mutation.frozen(name, workload)
+    operation = mutation.contract(claim.operation, claim.workload.dtype)
     chosen, arm = cases(claim, operation), claim.arms[role]
     built = compile_source(
         (ROOT / arm.source).read_text(),

@@ -8,7 +8,6 @@ from fivegates.checked_run import checker
 from fivegates.gate import Desk, gate_parser, guarded, open_desk
 from fivegates.sanitizer import TOOLS
 from fivegates.store import sha256
-from fivegates.trial import job, one_case_of_each_size
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
@@ -19,20 +18,10 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
 
 
 def check(desk: Desk, role: Role, tool: str) -> None:
-    operation, claim, build = desk.operation, desk.claim, desk.after[f"{role}/build"]
-    binary = desk.raw(build, "kernel.cubin")
-    chosen = one_case_of_each_size(claim, operation)
+    claim, build = desk.claim, desk.after[f"{role}/build"]
+    binary, symbol = desk.raw(build, "kernel.cubin"), build.measured["symbol"]
     check = checker(tool, claim.policy.sanitizer)
-    trial = job(
-        claim,
-        operation,
-        role,
-        chosen,
-        entry=build.measured["symbol"],
-        launches=1,
-        poison=check.poison,
-    )
-    measured, logs = check.run(tool, trial, binary, map(operation.allocations, chosen))
+    measured, logs = check.run_arm(claim, desk.operation, role, binary, symbol)
     desk.finish(
         declared={},
         measured={

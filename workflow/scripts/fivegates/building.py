@@ -140,9 +140,7 @@ def _compile_for_host(
         source,
         name=name,
         entry=entry,
-        chosen=[
-            f for f in flavours(compiler) if not control or f in (CHECKED, ADDRESS)
-        ],
+        chosen=chosen,
         macros=macros,
         headers=headers,
     )

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fivegates.claim import SanitizerPolicy
-from fivegates.contract import Arrays
+from fivegates.arm import Role
+from fivegates.claim import Claim, SanitizerPolicy
+from fivegates.contract import Arrays, Operation
 from fivegates.exercise import launcher, prepare, read_report, write_job
 from fivegates.job import Job
 from fivegates.process import portable, run
 from fivegates.tools import Tool, find_compute_sanitizer, sanitizer_command
+from fivegates.trial import job, one_case_of_each_size
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -35,13 +37,13 @@ class Checker:
         return self.check != "initcheck"
 
     def run(
-        self, name: str, job: Job, binary: bytes, inputs: Iterable[Arrays]
+        self, name: str, trial: Job, binary: bytes, inputs: Iterable[Arrays]
     ) -> tuple[dict[str, Any], Mapping[str, bytes]]:
         """Run a job: what was measured, and the logs `<name>.txt`, `<name>.xml`."""
         with tempfile.TemporaryDirectory(prefix="fivegates-") as temporary:
             folder = Path(temporary)
-            prepare(folder, job, binary, inputs)
-            write_job(folder, job)
+            prepare(folder, trial, binary, inputs)
+            write_job(folder, trial)
             xml = folder / "report.xml"
             command = [*self._prefix(xml), *launcher("cuda", folder)]
             completed = run(command, timeout_s=self.timeout_s)
@@ -59,6 +61,27 @@ class Checker:
             "launches": sum(len(case.variants) for case in report.cases),
         }
         return measured, logs
+
+    def run_arm(
+        self,
+        claim: Claim,
+        operation: Operation,
+        role: Role,
+        binary: bytes,
+        symbol: str,
+    ) -> tuple[dict[str, Any], Mapping[str, bytes]]:
+        """Run an arm once on a case of each size, as `run` does."""
+        chosen = one_case_of_each_size(claim, operation)
+        trial = job(
+            claim,
+            operation,
+            role,
+            chosen,
+            entry=symbol,
+            launches=1,
+            poison=self.poison,
+        )
+        return self.run(self.check, trial, binary, map(operation.allocations, chosen))
 
     def _prefix(self, xml: Path) -> list[str | Path]:
         return sanitizer_command(
