@@ -96,15 +96,7 @@ def build(evidence: Evidence) -> dict[str, Any]:
         "artifacts": _artifacts(evidence),
         "tools": _tools(evidence),
         "harness": _named(evidence, "harness.json").sha256,
-        "gates": [
-            {
-                "name": name,
-                "status": record.verdict.status,
-                "reason": str(record.verdict.reason),
-                "sha256": evidence.record_sha256[name],
-            }
-            for name, record in evidence.records.items()
-        ],
+        "gates": _gates(evidence),
         "evidence": [
             asdict(item) for item in sorted(evidence.artifacts, key=lambda a: a.name)
         ],
@@ -123,6 +115,18 @@ def build(evidence: Evidence) -> dict[str, Any]:
             "roofline": _roofline(evidence),
         }
     return receipt | {"summary": summary(evidence, receipt)}
+
+
+def _gates(evidence: Evidence) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": name,
+            "status": record.verdict.status,
+            "reason": str(record.verdict.reason),
+            "sha256": evidence.record_sha256[name],
+        }
+        for name, record in evidence.records.items()
+    ]
 
 
 def _named(evidence: Evidence, suffix: str) -> Artifact:
