@@ -29,7 +29,6 @@ from mutation import (  # noqa: E402
     SURVIVED,
     Mutant,
     contract,
-    frozen,
     judged,
     mutants,
     mutated_operations,
@@ -85,7 +84,7 @@ def tried(mutant: Mutant) -> dict[str, Any]:
     """One row of the matrix."""
     source = mutant.source()
     try:
-        gate, said = refused_by(hurried(frozen(mutant.claim)), mutant.role, source)
+        gate, said = refused_by(hurried(mutant.faulty_claim()), mutant.role, source)
     except EvidenceError as error:
         gate, said = "build", str(error)
     return {

@@ -32,14 +32,17 @@ UNTRIED = "not tried"
 def matrix() -> list[dict[str, Any]]:
     """A row a mutant: what refused it on the host and, where it was tried, a device."""
     tried = {
-        row["source_sha256"]: row["refused_by"]
+        identity(row): row["refused_by"]
         for path in ON_DEVICE.glob("*.json")
         for row in json.loads(path.read_text())["rows"]
     }
     rows: list[dict[str, Any]] = json.loads(MATRIX.read_text())
-    return [
-        {**row, "on_device": tried.get(row["source_sha256"], UNTRIED)} for row in rows
-    ]
+    return [{**row, "on_device": tried.get(identity(row), UNTRIED)} for row in rows]
+
+
+def identity(row: dict[str, Any]) -> tuple[str, ...]:
+    """Which fault a row is of; the same edit may be one of several dtypes."""
+    return row["operation"], row["mutant"], row["source_sha256"]
 
 
 def catalogue() -> list[tuple[str, ...]]:

@@ -1,7 +1,8 @@
 """Single faults in correct arms, and which gate refuses each on the host.
 
 `tests/mutants/<operation>.yaml` names a claim and, for either of its arms, one textual
-edit a mutant with the gate that must refuse it. As a command it prints the matrix:
+edit a mutant, or another block, with the gate that must refuse it. As a command it
+prints the matrix:
 
     python tests/mutation.py [--output FILE.json] [OPERATION ...]
 """
@@ -51,14 +52,25 @@ class Mutant:
     claim: str
     name: str
     role: str
-    old: str
-    new: str
+    old: str = ""
+    new: str = ""
+    block: Sequence[int] = ()
     gate: str
+
+    def faulty_claim(self) -> Claim:
+        """The claim, whose arm is launched in the block that the fault names."""
+        claim = frozen(self.claim)
+        if not self.block:
+            return claim
+        arm = replace(claim.arms[self.role], block=tuple(map(str, self.block)))
+        return replace(claim, arms={**claim.arms, self.role: arm})
 
     def source(self) -> str:
         """The arm with its fault; ValueError unless the edit has one place."""
         arm = ROOT / frozen(self.claim).arms[self.role].source
         text = arm.read_text()
+        if self.block:
+            return text
         if text.count(self.old) != 1:
             raise ValueError(
                 f"{self.operation}/{self.name}: {self.old!r} is {text.count(self.old)} "
@@ -230,7 +242,7 @@ def checked(claim: Claim, role: str, source: str) -> tuple[str, str]:
 def tried(mutant: Mutant) -> dict[str, Any]:
     """One row of the matrix."""
     source = mutant.source()
-    gate, said = refused_by(frozen(mutant.claim), mutant.role, source)
+    gate, said = refused_by(mutant.faulty_claim(), mutant.role, source)
     return {
         "operation": mutant.operation,
         "mutant": mutant.name,

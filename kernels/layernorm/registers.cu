@@ -1,8 +1,12 @@
-// y = (x - mean) / sqrt(var + eps) * weight + bias in each row, float32: a warp a row, whose
-// first 1024 columns stay in registers through mean, variance and output; sums by shuffles.
+// y = (x - mean) / sqrt(var + eps) * weight + bias in each row, T in and out, float, __half or
+// __nv_bfloat16, float32 in between: a warp a row, whose first 1024 columns stay in
+// registers through mean, variance and output; sums by shuffles. eps is added in float32.
 // All loads are under way before the first sum. Columns past 1024 are read again.
-// Per element: 8 FLOPs, 4 bytes read, 4 bytes written.
+// Per element: 8 FLOPs, one T read, one T written.
 // Launch: ceil(rows / 4) blocks of 128 threads.
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
 constexpr int KEPT = 32;  // columns a lane keeps
 constexpr int SUMS = 4;   // independent sums a lane
 
@@ -14,25 +18,24 @@ static __device__ float warp_sum(const float (&sums)[SUMS]) {
     return sum;
 }
 
-extern "C" __global__ void layernorm_registers(const float* __restrict__ x,
-                                               const float* __restrict__ weight,
-                                               const float* __restrict__ bias,
-                                               float* __restrict__ y, size_t rows,
-                                               size_t cols, float eps) {
+template <typename T>
+__global__ void layernorm_registers(const T* __restrict__ x, const T* __restrict__ weight,
+                                    const T* __restrict__ bias, T* __restrict__ y,
+                                    size_t rows, size_t cols, float eps) {
     const unsigned lane = threadIdx.x % 32;
     const size_t row = size_t(blockIdx.x) * (blockDim.x / 32) + threadIdx.x / 32;
     if (row >= rows) {
         return;
     }
-    const float* const line = x + row * cols;
+    const T* const line = x + row * cols;
     float kept[KEPT], factor[KEPT], offset[KEPT];
 #pragma unroll
     for (int i = 0; i < KEPT; ++i) {
         const size_t c = lane + 32 * i;
         const bool inside = c < cols;
-        kept[i] = inside ? line[c] : 0.0f;
-        factor[i] = inside ? weight[c] : 0.0f;
-        offset[i] = inside ? bias[c] : 0.0f;
+        kept[i] = inside ? float(line[c]) : 0.0f;
+        factor[i] = inside ? float(weight[c]) : 0.0f;
+        offset[i] = inside ? float(bias[c]) : 0.0f;
     }
     float sums[SUMS] = {0.0f, 0.0f, 0.0f, 0.0f};
 #pragma unroll
@@ -40,7 +43,7 @@ extern "C" __global__ void layernorm_registers(const float* __restrict__ x,
         sums[i % SUMS] += kept[i];
     }
     for (size_t c = 32 * KEPT + lane; c < cols; c += 32) {
-        sums[0] += line[c];
+        sums[0] += float(line[c]);
     }
     const float mean = warp_sum(sums) / float(cols);
     float squares[SUMS] = {0.0f, 0.0f, 0.0f, 0.0f};
@@ -50,19 +53,20 @@ extern "C" __global__ void layernorm_registers(const float* __restrict__ x,
         squares[i % SUMS] += difference * difference;
     }
     for (size_t c = 32 * KEPT + lane; c < cols; c += 32) {
-        const float difference = line[c] - mean;
+        const float difference = float(line[c]) - mean;
         squares[0] += difference * difference;
     }
     const float scale = 1.0f / sqrtf(warp_sum(squares) / float(cols) + eps);
-    float* const out = y + row * cols;
+    T* const out = y + row * cols;
 #pragma unroll
     for (int i = 0; i < KEPT; ++i) {
         const size_t c = lane + 32 * i;
         if (c < cols) {
-            out[c] = (kept[i] - mean) * scale * factor[i] + offset[i];
+            out[c] = T((kept[i] - mean) * scale * factor[i] + offset[i]);
         }
     }
     for (size_t c = 32 * KEPT + lane; c < cols; c += 32) {
-        out[c] = (line[c] - mean) * scale * weight[c] + bias[c];
+        const float normal = (float(line[c]) - mean) * scale;
+        out[c] = T(normal * float(weight[c]) + float(bias[c]));
     }
 }

@@ -1,7 +1,11 @@
-// C = A B, float32, row-major: a block a tile of 32 x 32, 4 x 2 elements a thread in
-// registers. Slices of 16 columns of A and 16 rows of B take turns in two stages of shared
-// memory: the next one is on its way while this one is multiplied.
-// Per product: 2 FLOP, 0.25 bytes read. Launch: ceil(n / 32) x ceil(m / 32) blocks of 128.
+// C = A B, row-major, T in and out, float, __half or __nv_bfloat16: operands become floats on
+// their way into shared memory, and sums stay floats. A block a tile of 32 x 32, 4 x 2 elements
+// a thread in registers. Slices of 16 columns of A and 16 rows of B take turns in two stages of
+// shared memory: the next one is on its way while this one is multiplied.
+// Per product: 2 FLOP, 1/16 T read. Launch: ceil(n / 32) x ceil(m / 32) blocks of 128.
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
 constexpr unsigned SIDE = 32;
 constexpr unsigned DEPTH = 16;
 constexpr unsigned THREADS = 128;
@@ -15,10 +19,9 @@ struct Stage {
     float b[DEPTH][SIDE];
 };
 
-extern "C" __global__ void matmul_tiled(const float* __restrict__ a,
-                                        const float* __restrict__ b,
-                                        float* __restrict__ c, size_t m, size_t n,
-                                        size_t k) {
+template <typename T>
+__global__ void matmul_tiled(const T* __restrict__ a, const T* __restrict__ b,
+                             T* __restrict__ c, size_t m, size_t n, size_t k) {
     __shared__ __align__(16) Stage stages[2];
     const unsigned thread = threadIdx.x;
     const size_t first_row = size_t(blockIdx.y) * SIDE;
@@ -36,8 +39,8 @@ extern "C" __global__ void matmul_tiled(const float* __restrict__ a,
             const size_t left = first + place % DEPTH;
             const size_t col = first_col + place % SIDE;
             const size_t down = first + place / SIDE;
-            next_a[i] = row < m && left < k ? a[row * k + left] : 0.0f;
-            next_b[i] = down < k && col < n ? b[down * n + col] : 0.0f;
+            next_a[i] = row < m && left < k ? float(a[row * k + left]) : 0.0f;
+            next_b[i] = down < k && col < n ? float(b[down * n + col]) : 0.0f;
         }
     };
     const auto keep = [&](Stage& stage) {
@@ -73,7 +76,7 @@ extern "C" __global__ void matmul_tiled(const float* __restrict__ a,
             const size_t row = first_row + own_row + r;
             const size_t col = first_col + own_col + s;
             if (row < m && col < n) {
-                c[row * n + col] = sums[r][s];
+                c[row * n + col] = T(sums[r][s]);
             }
         }
     }

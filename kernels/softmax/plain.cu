@@ -1,11 +1,14 @@
-// y[r, c] = softmax of the open columns of x[r], float32: a block a row that is read three times
-// from global memory, for its maximum, its sum and its weights, with trees in shared memory.
-// Per element: 5 FLOPs, 12 bytes if the caches keep the row. Launch: rows blocks of 256 threads.
+// y[r, c] = softmax of the open columns of x[r], T in and out, float, __half or __nv_bfloat16,
+// float32 in between: a block a row that is read three times from global memory, for its
+// maximum, its sum and its weights, with trees in shared memory. Per element: 5 FLOPs, one T and
+// an int read if the caches keep the row, one T written. Launch: rows blocks of 256 threads.
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
 
 // Where nothing weighs, a row is zeros; NaN and +inf reach every column through the sum.
-extern "C" __global__ void softmax_plain(const float* __restrict__ x,
-                                         const int* __restrict__ mask, float* __restrict__ y,
-                                         size_t rows, size_t cols) {
+template <typename T>
+__global__ void softmax_plain(const T* __restrict__ x, const int* __restrict__ mask,
+                              T* __restrict__ y, size_t rows, size_t cols) {
     __shared__ float partial[256];
     const size_t start = size_t(blockIdx.x) * cols;
     const unsigned thread = threadIdx.x;
@@ -13,7 +16,7 @@ extern "C" __global__ void softmax_plain(const float* __restrict__ x,
     float best = lowest;
     for (size_t c = thread; c < cols; c += blockDim.x) {
         if (mask[start + c] == 1) {
-            best = fmaxf(best, x[start + c]);
+            best = fmaxf(best, float(x[start + c]));
         }
     }
     partial[thread] = best;
@@ -28,7 +31,7 @@ extern "C" __global__ void softmax_plain(const float* __restrict__ x,
     __syncthreads();
     float sum = 0.0f;
     for (size_t c = thread; c < cols; c += blockDim.x) {
-        sum += mask[start + c] == 1 ? expf(x[start + c] - shift) : 0.0f;
+        sum += mask[start + c] == 1 ? expf(float(x[start + c]) - shift) : 0.0f;
     }
     partial[thread] = sum;
     __syncthreads();
@@ -40,7 +43,8 @@ extern "C" __global__ void softmax_plain(const float* __restrict__ x,
     }
     const float scale = partial[0] == 0.0f ? 0.0f : 1.0f / partial[0];
     for (size_t c = thread; c < cols; c += blockDim.x) {
-        const float weight = mask[start + c] == 1 ? expf(x[start + c] - shift) : 0.0f;
-        y[start + c] = weight * scale;
+        const bool is_open = mask[start + c] == 1;
+        const float weight = is_open ? expf(float(x[start + c]) - shift) : 0.0f;
+        y[start + c] = T(weight * scale);
     }
 }

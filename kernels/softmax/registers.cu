@@ -1,10 +1,14 @@
-// y[r, c] = softmax of the open columns of x[r], float32: a block a row whose first 1024 columns
-// stay in registers, read once; only the rest of a wider row is read again. Shuffles reduce.
-// Per element: 5 FLOPs, 12 bytes. Launch: rows blocks of 256 threads.
+// y[r, c] = softmax of the open columns of x[r], T in and out, float, __half or __nv_bfloat16,
+// float32 in between: a block a row whose first 1024 columns stay in registers, read once; only
+// the rest of a wider row is read again. Shuffles reduce.
+// Per element: 5 FLOPs, one T and an int read, one T written. Launch: rows blocks of 256 threads.
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
 
 // A column's value; one that is masked is as if it held -inf.
-__device__ float value(const float* x, const int* mask, size_t place) {
-    return mask[place] == 1 ? x[place] : -__int_as_float(0x7f800000);
+template <typename T>
+__device__ float value(const T* x, const int* mask, size_t place) {
+    return mask[place] == 1 ? float(x[place]) : -__int_as_float(0x7f800000);
 }
 
 // fmaxf drops a NaN, which comes back through the sum.
@@ -41,9 +45,9 @@ __device__ float block_sum(float sum) {
 }
 
 // Where nothing weighs, a row is zeros; NaN and +inf reach every column through the sum.
-extern "C" __global__ void softmax_registers(const float* __restrict__ x,
-                                             const int* __restrict__ mask,
-                                             float* __restrict__ y, size_t rows, size_t cols) {
+template <typename T>
+__global__ void softmax_registers(const T* __restrict__ x, const int* __restrict__ mask,
+                                  T* __restrict__ y, size_t rows, size_t cols) {
     const float lowest = -__int_as_float(0x7f800000);
     const size_t start = size_t(blockIdx.x) * cols;
     const size_t rest = 1024 + threadIdx.x;
@@ -75,10 +79,10 @@ extern "C" __global__ void softmax_registers(const float* __restrict__ x,
     for (int k = 0; k < 4; ++k) {
         const size_t c = threadIdx.x + 256 * k;
         if (c < cols) {
-            y[start + c] = kept[k] * scale;
+            y[start + c] = T(kept[k] * scale);
         }
     }
     for (size_t c = rest; c < cols; c += 256) {
-        y[start + c] = expf(value(x, mask, start + c) - shift) * scale;
+        y[start + c] = T(expf(value(x, mask, start + c) - shift) * scale);
     }
 }
