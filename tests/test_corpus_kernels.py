@@ -78,8 +78,10 @@ def test_known_wrong_kernel_is_refused(entry, operation, mutant, gate, said):
     row = ROWS[operation, mutant]
     assert row["refused_by"] == gate, entry
     assert said in row["said"]
-    tried = ON_DEVICE.get((operation, mutant, row["source_sha256"]))
-    passed = tried == mutation.SURVIVED
+    on_device = ON_DEVICE.get((operation, mutant, row["source_sha256"]))
+    if on_device is None:
+        pytest.skip("no device has tried this edit yet")
+    passed = on_device == mutation.SURVIVED
     assert passed == ((operation, mutant) in LET_THROUGH), entry
 
 

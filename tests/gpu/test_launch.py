@@ -134,7 +134,7 @@ def test_kernel_that_differs_from_itself_has_variants(root, launched):
     ("declared", "shared"),
     [
         ("__shared__ float unset[256];", "0"),
-        ("extern __shared__ float all[]; float* unset = all + 50000;", "204800"),
+        ("extern __shared__ float space[]; float* unset = space + 50000;", "204800"),
     ],
 )
 def test_shared_memory_that_a_kernel_does_not_set_is_filled(
