@@ -8,6 +8,7 @@ import sys
 import tarfile
 from collections import Counter
 from collections.abc import Iterator
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -99,9 +100,11 @@ def receipts() -> Iterator[dict[str, Any]]:
         yield json.loads(path.read_text())
     for path in ARCHIVES.iterdir():
         with tarfile.open(path) as archive:
-            found = archive.extractfile("results/receipt.json")
-            assert found is not None
-            yield json.load(found)
+            for member in archive:
+                if fnmatch(member.name, "results/*/receipt.json"):
+                    found = archive.extractfile(member)
+                    assert found is not None
+                    yield json.load(found)
 
 
 def row_of(receipt: dict[str, Any]) -> tuple[str, ...]:

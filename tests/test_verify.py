@@ -32,6 +32,8 @@ from trees import (
 
 PLACES = re.compile(rb"/(?:home|root|work|opt)/|site-packages")
 ARCHIVES = sorted((RECEIPTS.parent / "archives").iterdir())
+# Three of its four workloads are slower.
+NOT_SUPPORTED = "row-sum-shapes"
 
 
 @pytest.mark.parametrize("name", TREES)
@@ -60,8 +62,9 @@ def test_archived_tree_verifies_where_it_is_unpacked(path, tmp_path):
         archive.extractall(tmp_path, filter="data")
     receipt = tmp_path / "results/receipt.json"
     found = verify(receipt, NOW)
-    assert (found.problems, found.exit_status) == ((), 0)
-    assert json.loads(receipt.read_text())["name"] == path.name.split(".")[0]
+    name = json.loads(receipt.read_text())["name"]
+    assert (found.problems, found.exit_status) == ((), int(name == NOT_SUPPORTED))
+    assert name == path.name.split(".")[0]
 
 
 def without_views(tree):
