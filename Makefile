@@ -6,7 +6,7 @@ BIN = $(VENV)/bin
 # cuda13 or cuda12 where a driver answers, else host: what this machine can run.
 EXTRA ?= $(shell $(PYTHON) workflow/scripts/choose_extra.py)
 
-.PHONY: receipt judge test mutants check clean
+.PHONY: receipt judge test mutants seeds check clean
 
 # The receipt is the product whatever it says: only an invalid one is an error here.
 receipt: $(VENV)/.$(EXTRA)
@@ -22,6 +22,10 @@ test: $(VENV)/.$(EXTRA) $(VENV)/.dev
 # Every single fault in tests/mutants/, and which gate refuses it; some minutes.
 mutants: $(VENV)/.$(EXTRA) $(VENV)/.dev
 	$(BIN)/python tests/mutation.py
+
+# Every correct arm under twenty seeds of its cases, on the host; half an hour.
+seeds: $(VENV)/.$(EXTRA) $(VENV)/.dev
+	$(BIN)/python tests/seeds.py
 
 check: $(VENV)/.dev
 	PATH="$(abspath $(BIN)):$$PATH" .ci/check

@@ -23,7 +23,6 @@ from fivegates.claim import Claim  # noqa: E402
 from fivegates.errors import EvidenceError  # noqa: E402
 from fivegates.launch import Compiled, compile_source  # noqa: E402
 from fivegates.revision import describe_revision  # noqa: E402
-from fivegates.store import sha256  # noqa: E402
 from fivegates.tools import find_compute_sanitizer  # noqa: E402
 from mutation import (  # noqa: E402
     SURVIVED,
@@ -88,10 +87,7 @@ def tried(mutant: Mutant) -> dict[str, Any]:
     except EvidenceError as error:
         gate, said = "build", str(error)
     return {
-        "operation": mutant.operation,
-        "mutant": mutant.name,
-        "role": mutant.role,
-        "source_sha256": sha256(source.encode()),
+        **mutant.identity(),
         "on_host": mutant.gate,
         "refused_by": gate,
         "said": said[:SAID_LIMIT],

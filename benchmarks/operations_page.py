@@ -33,17 +33,14 @@ UNTRIED = "not tried"
 def matrix() -> list[dict[str, Any]]:
     """A row a mutant: what refused it on the host and, where it was tried, a device."""
     tried = {
-        identity(row): row["refused_by"]
+        row["source_sha256"]: row["refused_by"]
         for path in ON_DEVICE.glob("*.json")
         for row in json.loads(path.read_text())["rows"]
     }
     rows: list[dict[str, Any]] = json.loads(MATRIX.read_text())
-    return [{**row, "on_device": tried.get(identity(row), UNTRIED)} for row in rows]
-
-
-def identity(row: dict[str, Any]) -> tuple[str, ...]:
-    """Which fault a row is of; the same edit may be one of several dtypes."""
-    return row["operation"], row["mutant"], row["source_sha256"]
+    return [
+        {**row, "on_device": tried.get(row["source_sha256"], UNTRIED)} for row in rows
+    ]
 
 
 def catalogue() -> list[tuple[str, ...]]:
@@ -126,14 +123,20 @@ def row_of(receipt: dict[str, Any]) -> tuple[str, ...]:
 
 
 def sources(receipt: dict[str, Any]) -> str:
-    """Which files of its operation were others than those that are here now."""
+    """Which of its contract and arms were others than those that are here now."""
     changed = [
-        artifact["name"].split("/")[-1]
+        Path(artifact["name"]).name
         for artifact in receipt["evidence"]
-        if artifact["name"].startswith("kernels/")
+        if is_judged(artifact["name"])
         and not is_here(artifact["name"], artifact["sha256"])
     ]
     return f"older {', '.join(changed)}" if changed else "these"
+
+
+def is_judged(name: str) -> bool:
+    """Whether an artifact is a contract or an arm, and not of the harness."""
+    is_source = name.endswith((".py", ".cu"))
+    return is_source and not name.startswith(("workflow/", "kernels/controls/"))
 
 
 def is_here(name: str, digest: str) -> bool:

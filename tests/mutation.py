@@ -57,6 +57,24 @@ class Mutant:
     block: Sequence[int] = ()
     gate: str
 
+    def __post_init__(self) -> None:
+        if bool(self.old) == bool(self.block):
+            raise ValueError(
+                f"{self.operation}/{self.name}: old is {self.old!r} and block "
+                f"{self.block!r}, expected one of them"
+            )
+
+    def identity(self) -> dict[str, Any]:
+        """What a row of a matrix says of the fault itself."""
+        return {
+            "operation": self.operation,
+            "mutant": self.name,
+            "claim": self.claim,
+            "role": self.role,
+            "block": list(self.block),
+            "source_sha256": sha256(self.source().encode()),
+        }
+
     def faulty_claim(self) -> Claim:
         """The claim, whose arm is launched in the block that the fault names."""
         claim = frozen(self.claim)
@@ -244,10 +262,7 @@ def tried(mutant: Mutant) -> dict[str, Any]:
     source = mutant.source()
     gate, said = refused_by(mutant.faulty_claim(), mutant.role, source)
     return {
-        "operation": mutant.operation,
-        "mutant": mutant.name,
-        "role": mutant.role,
-        "source_sha256": sha256(source.encode()),
+        **mutant.identity(),
         "expected": mutant.gate,
         "refused_by": gate,
         "said": said,

@@ -3,27 +3,19 @@
 import json
 
 import pytest
-import yaml
 
 import mutation
+import seeds
 from conftest import ROOT
 from fivegates import sanitizer
-from fivegates.store import sha256
+from fivegates.arm import ROLES
 from mutation import Mutant, frozen, mutants, mutated_operations, refused_by, tried
 
 RESULTS = ROOT / "benchmarks/results/mutants.json"
 ON_DEVICE = ROOT / "benchmarks/results/mutants_on_device"
 OPERATIONS = sorted(path.parent.name for path in ROOT.glob("kernels/*/operation.py"))
-CLAIMS = sorted(path.stem for path in ROOT.glob("config/claims/*.yaml"))
-# Its candidate is a fault: tests/kernels/recurrent_one_barrier.cu.
-RACY = "recurrent-one-barrier"
-
-
-def arms():
-    for name in CLAIMS:
-        claim = yaml.safe_load((ROOT / f"config/claims/{name}.yaml").read_text())
-        if "workload" in claim and name != RACY:
-            yield from ((name, role) for role in ("baseline", "candidate"))
+SEEDS = ROOT / "benchmarks/results/seeds.json"
+ARMS = [(claim, role) for claim in seeds.claims() for role in ROLES]
 
 
 def test_every_operation_has_at_least_twelve_mutants_of_more_than_one_gate():
@@ -31,7 +23,8 @@ def test_every_operation_has_at_least_twelve_mutants_of_more_than_one_gate():
     for operation in OPERATIONS:
         listed = mutants(operation)
         assert len({m.name for m in listed}) == len(listed) >= 12
-        assert len({(m.claim, m.source()) for m in listed}) == len(listed)
+        edits = {(m.claim, m.source(), tuple(m.block)) for m in listed}
+        assert len(edits) == len(listed)
         assert {m.role for m in listed} == {"baseline", "candidate"}
         assert len({m.gate for m in listed}) > 1
 
@@ -39,11 +32,27 @@ def test_every_operation_has_at_least_twelve_mutants_of_more_than_one_gate():
 def test_committed_matrix_is_of_these_mutants_and_none_survived():
     rows = json.loads(RESULTS.read_text())
     listed = [m for operation in OPERATIONS for m in mutants(operation)]
-    assert [(r["operation"], r["mutant"], r["source_sha256"]) for r in rows] == [
-        (m.operation, m.name, sha256(m.source().encode())) for m in listed
-    ]
     for row, mutant in zip(rows, listed, strict=True):
+        assert {key: row[key] for key in mutant.identity()} == mutant.identity()
         assert row["refused_by"] == row["expected"] == mutant.gate, row
+
+
+def test_fault_is_an_edit_or_a_block():
+    neither = {"operation": "triad", "claim": "triad-vec4", "name": "none"}
+    with pytest.raises(ValueError, match="expected one of them") as error:
+        Mutant(**neither, role="baseline", gate="reference")
+    assert str(error.value) == (
+        "triad/none: old is '' and block (), expected one of them"
+    )
+
+
+def test_no_correct_arm_was_refused_in_twenty_seeds():
+    rows = json.loads(SEEDS.read_text())
+    for row, (claim, role) in zip(rows, ARMS, strict=True):
+        identity = seeds.identity(claim, role)
+        assert {key: row[key] for key in identity} == identity
+        assert row["seeds"] >= 20
+        assert row["refused"] == {}
 
 
 @pytest.mark.parametrize(
@@ -58,8 +67,10 @@ def test_recorded_run_on_a_device_says_why_each_mutant_was_refused(path):
         *gates,
         mutation.SURVIVED,
     }
+    by_edit = {row["source_sha256"]: row["refused_by"] for row in document["rows"]}
     for row in document["rows"]:
         assert row["operation"] == path.stem
+        assert row["refused_by"] == by_edit[row["source_sha256"]], "dtypes differ"
         assert bool(row["said"]) == (row["refused_by"] in gates), row
 
 
@@ -69,7 +80,7 @@ def test_first_mutant_of_each_operation_is_refused_here_too(operation):
     assert row["refused_by"] == row["expected"], row["said"]
 
 
-@pytest.mark.parametrize(("name", "role"), list(arms()))
+@pytest.mark.parametrize(("name", "role"), ARMS)
 def test_correct_arm_is_not_refused(name, role):
     source = (ROOT / frozen(name).arms[role].source).read_text()
     assert refused_by(frozen(name), role, source) == (mutation.SURVIVED, "")

@@ -96,13 +96,22 @@ def spike(draw, rows, cols):
 
 
 def high(draw, rows, cols):
-    """A spread of 1 about a mean of 1e4."""
-    return 1e4 + draw.standard_normal((rows, cols))
+    """A spread of 1 about a mean of 1e4, or in every other row of 50.
+
+    There a narrow dtype holds more than one value.
+    """
+    mean = np.where(np.arange(rows) % 2, 50, 1e4)[:, np.newaxis]
+    return mean + draw.standard_normal((rows, cols))
 
 
 def ramp(draw, rows, cols):
-    """Equal steps of 1e-3 up from a mean between 1000 and 1e4."""
-    return draw.uniform(1e3, 1e4, (rows, 1)) + 1e-3 * np.arange(cols)
+    """Equal steps of 1e-3 up from between 1000 and 1e4.
+
+    In every other row of 1/8 from below 100, which differ in a narrow dtype too.
+    """
+    is_narrow = np.arange(rows)[:, np.newaxis] % 2 == 1
+    first = draw.uniform(1e3, 1e4, (rows, 1)) * np.where(is_narrow, 0.01, 1)
+    return first + np.where(is_narrow, 0.125, 1e-3) * np.arange(cols)
 
 
 def constant(draw, rows, cols):

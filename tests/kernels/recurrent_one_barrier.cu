@@ -1,6 +1,6 @@
 // Fault: kernels/recurrent/single_buffer.cu without the barrier that parts the reads of h
-// from its writes. Refused by gate 2, racecheck (reason race); on the host gate 1 already
-// sees other values in other orders.
+// from its writes. Refused by gate 1 where values differ between launches (on an H200 and in
+// the host's orders), else by gate 2, racecheck (reason race).
 extern "C" __global__ void recurrent_one_barrier(const float* __restrict__ x,
                                                  const float* __restrict__ weights,
                                                  float* __restrict__ y, size_t steps,
