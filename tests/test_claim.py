@@ -165,7 +165,8 @@ def test_slots_that_contradict_the_regime_are_refused(
         ),
         (
             lambda d: d["workload"].update(dtype="float16"),
-            "workload.dtype is 'float16', expected float32",
+            "workload.dtype is 'float16', expected float32, DTYPES of "
+            "kernels/triad/operation.py",
         ),
         (
             lambda d: d["candidate"].update(grid=[0]),

@@ -10,7 +10,8 @@ from fivegates import operations
 from fivegates.claim import Tolerance
 from fivegates.comparison import judged
 from fivegates.contract import Case, Right, stated_order
-from fivegates.errors import ClaimError
+from fivegates.errors import ClaimError, ContractError
+from fivegates.impostors import weaknesses
 from fivegates.skeleton import new_operation
 
 NAME = "kernels/doubled/operation.py"
@@ -29,6 +30,7 @@ def loaded(tmp_path):
         path.write_text(text.replace(old, new, 1))
         return operations.load(tmp_path, "doubled", dtype)
 
+    load.path = path
     return load
 
 
@@ -93,9 +95,7 @@ def test_inputs_of_another_shape_are_refused(loaded):
     operation = loaded()
     with pytest.raises(ClaimError) as raised:
         operation.allocated({"x": np.zeros(1, np.float32)}, {"n": 3})
-    assert str(raised.value) == (
-        "the contract's inputs gives x of shape (1,), expected (3,)"
-    )
+    assert str(raised.value) == (f"{NAME}: inputs gives x of shape (1,), expected (3,)")
 
 
 def test_view_of_an_operand_that_is_not_there_is_refused(loaded):
@@ -103,7 +103,7 @@ def test_view_of_an_operand_that_is_not_there_is_refused(loaded):
     operation = loaded("\ndef flops(", f"\n{views}\n\n\ndef flops(")
     with pytest.raises(ClaimError) as raised:
         operation.layout("x", {"n": 3})
-    assert str(raised.value) == "views names z, expected x or y"
+    assert str(raised.value) == f"{NAME}: views names z, expected x or y"
 
 
 def test_order_is_written_where_a_verifier_can_read_it(loaded):
@@ -145,22 +145,104 @@ def test_dtype_of_an_operand_must_be_known(loaded):
 
 
 @pytest.mark.parametrize(
-    ("oracle", "found"),
+    ("oracle", "error"),
     [
-        ("{}", "{}"),
-        ('{"y": np.zeros(3)}', "{'y': (3,)}"),
-        ('{"y": np.zeros(4), "z": np.zeros(4)}', "{'y': (4,), 'z': (4,)}"),
+        ("{}", "nothing, expected y"),
+        ('{"y": np.zeros(3)}', "y of shape (3,), expected (4,)"),
+        ('{"y": np.zeros(4), "z": np.zeros(4)}', "y, z, expected y"),
+        ('{"y": 2 * arrays["x"]}', "y in float32, expected float64"),
+        (
+            '{"y": arrays["x"] / np.float64(0)}',
+            "y that is not finite, expected finite values, or NONFINITE = 'propagate'",
+        ),
     ],
 )
-def test_oracle_gives_every_output_in_its_shape(loaded, oracle, found):
+def test_oracle_gives_every_output_in_its_shape_and_float64(loaded, oracle, error):
     operation = loaded(
         'return {"y": 2 * arrays["x"].astype(np.float64)}', f"return {oracle}"
     )
-    with pytest.raises(ClaimError) as raised:
+    with pytest.raises(ContractError) as raised, np.errstate(all="ignore"):
         operation.expected({"x": np.zeros(4, np.float32)}, {"n": 4})
-    assert str(raised.value) == (
-        f"the contract's oracle gives {found}, expected {{'y': (4,)}}"
+    assert str(raised.value) == f"{NAME}: oracle gives {error}"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "error"),
+    [
+        (
+            'arrays["x"].astype',
+            'array["x"].astype',
+            "oracle raises NameError: name 'array'",
+        ),
+        (
+            "return draw.uniform(-1, 1, n)",
+            "return draw.uniform(-1, 1, n)[n]",
+            "inputs ",
+        ),
+        ("return dict.fromkeys", "return dic.fromkeys", "shapes raises NameError: "),
+    ],
+)
+def test_what_a_contract_raises_names_its_line_and_case(loaded, old, new, error):
+    operation = loaded(old, new)
+    text = (loaded.path).read_text()
+    line = 1 + text[: text.index(new)].count("\n")
+    with pytest.raises(ContractError) as raised:
+        weaknesses(operation, {"n": 4}, Tolerance(atol=0.0, rtol=1e-6))
+    assert str(raised.value).startswith(f"{NAME}:{line}: {error}")
+    assert str(raised.value).endswith(", in case n=4, seed=7, ordinary")
+
+
+def test_sizes_that_a_contract_refuses_are_no_fault_of_it(loaded):
+    operation = loaded(
+        "    return dict.fromkeys", "    raise ValueError('n is odd')\n    "
     )
+    with pytest.raises(ClaimError, match=r"^n is odd$"):
+        operation.layout("x", {"n": 3})
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "error"),
+    [
+        (
+            "def flops",
+            "NON_FINITE = 1\n\n\ndef flops",
+            "NON_FINITE is no known name, expected NONFINITE",
+        ),
+        (
+            "def flops",
+            "magnitud = None\n\n\ndef flops",
+            "magnitud is no known name, expected magnitude",
+        ),
+        ("def oracle", "def oracles", "oracles is no known name, expected oracle"),
+        (
+            '("float32",)',
+            '("float32")',
+            "DTYPES is 'float32', expected a tuple of strings",
+        ),
+        ('("n",)', '"n"', "SIZES is 'n', expected a tuple of strings"),
+    ],
+)
+def test_slip_in_a_name_or_a_tuple_is_one_error(loaded, old, new, error):
+    with pytest.raises(ContractError) as raised:
+        loaded(old, new)
+    assert str(raised.value) == f"{NAME}: {error}"
+
+
+@pytest.mark.parametrize(
+    ("inputs", "error"),
+    [
+        ('{"z": np.zeros(4)}', "z, expected x"),
+        ('{"x": np.zeros((4, 1))}', "x of shape (4, 1), expected (4,)"),
+    ],
+)
+def test_inputs_are_blamed_before_the_oracle(loaded, inputs, error):
+    operation = loaded(
+        'return {"x": GENERATORS', f"return {inputs}\n    {{'x': GENERATORS"
+    )
+    case = Case(generator="wide", seed=19, sizes={"n": 4})
+    with pytest.raises(ContractError) as raised:
+        operation.expected(operation.inputs(case), case.sizes)
+    assert str(raised.value) == f"{NAME}: inputs gives {error}"
 
 
 @pytest.mark.parametrize("dtype", ["int32", "uint32"])
@@ -174,8 +256,8 @@ def test_integer_that_reads_as_unwritten_is_no_result(loaded, dtype):
     with pytest.raises(ClaimError) as raised:
         below.expected({"x": np.zeros(1, np.float32)}, {"n": 1})
     assert str(raised.value) == (
-        "the contract's oracle has y with all bits set, expected a value that can be "
-        "told from an unwritten one"
+        f"{NAME}: oracle gives y with all bits set, expected a value that can be told "
+        "from an unwritten one"
     )
     right = Right(values=poison.astype(np.float64), magnitude=np.ones(1), dtype=dtype)
     assert judged(poison, right, EXACT).unwritten == 1

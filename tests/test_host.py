@@ -17,6 +17,7 @@ from fivegates.constructs import (
 from fivegates.contract import Case
 from fivegates.errors import ClaimError
 from fivegates.exercise import exercise, prepare, read_outputs
+from fivegates.headers import include_folder
 from fivegates.host.build import compile_arm
 from fivegates.host.compiler import find_compiler
 from fivegates.host.device_compile import available
@@ -232,6 +233,25 @@ def test_entry_that_does_not_exist_is_one_error():
 )
 def test_arm_is_one_file(source, found):
     assert foreign_include(source) == found
+
+
+@pytest.mark.skipif(include_folder() is None, reason="no CUDA headers (extra host)")
+def test_constants_of_the_toolkit_are_those_that_a_device_has():
+    source = (
+        "#include <math_constants.h>\n"
+        "static_assert(CUDART_PI_F > 3.14f);\n"
+        "__global__ void own(float* y) { *y = -CUDART_INF_F; }"
+    )
+    assert unsupported(source) is None
+    built = compile_arm(
+        find_compiler(),
+        source,
+        name="k/a.cu",
+        entry="own",
+        chosen=("values",),
+        headers=include_folder(),
+    )
+    assert built.refused is None
 
 
 def test_include_of_a_file_that_nobody_pins_is_refused():

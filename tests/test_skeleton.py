@@ -46,6 +46,23 @@ def test_new_claim_follows_the_first_of_float32_about_its_operation(checkout):
     }
 
 
+def test_first_claim_is_made_from_the_contract(checkout):
+    """Rewritten before there is a claim: sizes, operands and tolerance are its own."""
+    assert main(["new", "operation", "row_scale"]) == 0
+    theirs = (checkout / "kernels/row_sum/operation.py").read_text()
+    (checkout / "kernels/row_scale/operation.py").write_text(theirs)
+    assert main(["new", "claim", "scale-fast", "--operation", "row_scale"]) == 0
+    file = checkout / "config/claims/scale-fast.yaml"
+    made = yaml.safe_load(file.read_text())
+    assert made["workload"]["sizes"] == {"rows": 1021, "cols": 1021}
+    assert made["tolerance"] == {"atol": 0.0, "rtol": 16 * 2.0**-24}
+    assert made["baseline"]["grid"] == ["rows"]
+    assert made["baseline"]["arguments"] == ["x", "y", "uint64 rows", "uint64 cols"]
+    frozen = "results/scale-fast/claim.json"
+    done = snakemake(checkout, frozen, "--config", "claim=scale-fast")
+    assert done.returncode == 0, done.stdout
+
+
 @pytest.mark.parametrize(
     ("words", "error"),
     [

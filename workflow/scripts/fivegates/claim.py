@@ -10,8 +10,8 @@ from math import prod
 from typing import Any, Literal
 
 from fivegates.arm import ROLES, Arm, Launch, Role, resolve
-from fivegates.contract import Case, Operation, Order
-from fivegates.errors import ClaimError
+from fivegates.contract import Case, Operation, Order, sizes_text
+from fivegates.errors import ClaimError, ContractError
 from fivegates.portfolio import PART
 
 CLAIM_SCHEMA = "fivegates:frozen_claim/v2"
@@ -237,12 +237,18 @@ def require_bound(claim: Claim, operation: Operation) -> None:
     if claim.workload.dtype not in operation.dtypes:
         raise ClaimError(
             f"workload.dtype is {claim.workload.dtype!r}, "
-            f"expected {' or '.join(operation.dtypes)}"
+            f"expected {' or '.join(operation.dtypes)}, DTYPES of {operation.file}"
         )
     _require_within_limits(claim, operation)
     _require_operands(claim, operation)
+    chosen = cases(claim, operation)
+    if not any(case.sizes == sizes for case in chosen):
+        raise ContractError(
+            f"{operation.file}: cases has none of {sizes_text(sizes)}, expected the "
+            "timed sizes among them"
+        )
     for role in ROLES:
-        for case in cases(claim, operation):
+        for case in chosen:
             launch(claim, operation, role, case.sizes)
         _require_timed_launch(claim, operation, role)
 
@@ -256,17 +262,14 @@ def _require_within_limits(claim: Claim, operation: Operation) -> None:
         if declared > most:
             raise ClaimError(
                 f"tolerance.{field} is {declared:g}, expected at most {most:g}, which "
-                f"kernels/{operation.name}/operation.py derives for "
-                f"{claim.workload.dtype}"
+                f"{operation.file} derives for {claim.workload.dtype}"
             )
 
 
 def _require_operands(claim: Claim, operation: Operation) -> None:
     """ClaimError where the timed sizes lay an operand out badly, or leave it empty."""
     sizes = claim.workload.sizes
-    said = (
-        f"workload.sizes is {', '.join(f'{k}={v}' for k, v in sorted(sizes.items()))}"
-    )
+    said = f"workload.sizes is {sizes_text(sizes)}"
     for name in operation.operands:
         try:
             layout = operation.layout(name, sizes)

@@ -40,7 +40,7 @@ DIRECTIVES = frozenset(
     ("", "define", "undef", "if", "ifdef", "ifndef", "elif", "else", "endif", "error")
 )
 PRAGMAS = ("unroll", "once")
-CUDA_HEADERS = ("cuda_fp16.h", "cuda_bf16.h")
+CUDA_HEADERS = ("cuda_fp16.h", "cuda_bf16.h", "math_constants.h")
 HOST_HEADERS = (
     *CUDA_HEADERS,
     "cooperative_groups.h",
@@ -167,7 +167,7 @@ def _words(directive: str) -> tuple[str, str]:
 
 
 def needs_cuda_headers(source: str) -> bool:
-    """Whether the source includes NVIDIA's headers of half or bfloat16."""
+    """Whether the source includes headers that NVIDIA's own toolkit must give."""
     wanted = [("include", f"<{header}>") for header in CUDA_HEADERS]
     return any(
         _words(token.text) in wanted

@@ -6,14 +6,15 @@
 import ast
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
 import ml_dtypes  # noqa: F401 - makes NumPy know bfloat16 by name
 import numpy as np
 
-from fivegates.errors import ClaimError
+from fivegates.errors import ClaimError, ContractError
 from fivegates.layout import Layout, row_major
 
 DTYPES: Mapping[str, int] = {
@@ -34,6 +35,11 @@ Sizes = Mapping[str, int]
 Arrays = Mapping[str, np.ndarray]
 
 
+def sizes_text(sizes: Sizes) -> str:
+    """`cols=257, rows=3`, sorted as in a record."""
+    return ", ".join(f"{name}={value}" for name, value in sorted(sizes.items()))
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Case:
     """One checked input: which generator fills it, from which seed, at which sizes."""
@@ -43,9 +49,17 @@ class Case:
     sizes: Sizes
 
     def label(self) -> str:
-        """Name for messages: `n=257, seed=7, lab`, sizes sorted as in a record."""
-        sizes = ", ".join(f"{n}={value}" for n, value in sorted(self.sizes.items()))
-        return f"{sizes}, seed={self.seed}, {self.generator}"
+        """Name for messages: `n=257, seed=7, lab`."""
+        return f"{sizes_text(self.sizes)}, seed={self.seed}, {self.generator}"
+
+
+@contextmanager
+def in_case(case: Case) -> Iterator[None]:
+    """Add to an error of a contract which case it is of."""
+    try:
+        yield
+    except ContractError as error:
+        raise ContractError(f"{error}, in case {case.label()}") from None
 
 
 def digest(cases: Sequence[Case]) -> str:
@@ -179,6 +193,11 @@ class Operation:
     flops: Callable[[Sizes], int]
 
     @property
+    def file(self) -> str:
+        """Where the contract is written, for messages."""
+        return f"kernels/{self.name}/operation.py"
+
+    @property
     def outputs(self) -> tuple[str, ...]:
         """Operands that the kernel writes."""
         return tuple(name for name, role in self.operands.items() if role == "output")
@@ -194,12 +213,16 @@ class Operation:
     def layout(self, operand: str, sizes: Sizes) -> Layout:
         """Where an operand's elements lie; ClaimError where two would share a place."""
         try:
-            shape, views = tuple(self.shapes(sizes)[operand]), self.views(sizes)
+            shapes, views = self.shapes(sizes), self.views(sizes)
         except ValueError as error:
             raise ClaimError(str(error)) from None
+        self._require_names("shapes", shapes, self.operands)
         if unknown := [name for name in views if name not in self.operands]:
             known = " or ".join(self.operands)
-            raise ClaimError(f"views names {', '.join(unknown)}, expected {known}")
+            raise ContractError(
+                f"{self.file}: views names {', '.join(unknown)}, expected {known}"
+            )
+        shape = tuple(shapes[operand])
         start, strides = views.get(operand, (0, row_major(shape)))
         layout = Layout(shape=shape, start=start, strides=tuple(strides))
         layout.require_apart(operand)
@@ -215,41 +238,67 @@ class Operation:
 
     def allocated(self, arrays: Arrays, sizes: Sizes) -> Arrays:
         """What the allocations of these arrays hold, each flat."""
-        found = {name: self.layout(name, sizes) for name in arrays}
-        for name, array in arrays.items():
-            if array.shape != found[name].shape:
-                raise ClaimError(
-                    f"the contract's inputs gives {name} of shape {array.shape}, "
-                    f"expected {found[name].shape}"
-                )
-        return {name: found[name].laid_out(array) for name, array in arrays.items()}
+        self._require_inputs(arrays, sizes)
+        return {
+            name: self.layout(name, sizes).laid_out(array)
+            for name, array in arrays.items()
+        }
+
+    def _require_names(
+        self, what: str, found: Iterable[str], known: Iterable[str]
+    ) -> None:
+        if set(found) != set(known):
+            raise ContractError(
+                f"{self.file}: {what} gives {', '.join(found) or 'nothing'}, expected "
+                f"{', '.join(known)}"
+            )
 
     def _require_shapes(self, what: str, found: Arrays, sizes: Sizes) -> None:
         shapes = self.shapes(sizes)
-        expected = {name: tuple(shapes[name]) for name in self.outputs}
-        if {name: np.shape(array) for name, array in found.items()} != expected:
-            raise ClaimError(
-                f"the contract's {what} gives "
-                f"{ {n: np.shape(a) for n, a in found.items()} }, expected {expected}"
-            )
+        for name, array in found.items():
+            if np.shape(array) != (shape := tuple(shapes[name])):
+                raise ContractError(
+                    f"{self.file}: {what} gives {name} of shape {np.shape(array)}, "
+                    f"expected {shape}"
+                )
+
+    def _require_inputs(self, found: Arrays, sizes: Sizes) -> None:
+        inputs = [name for name, role in self.operands.items() if role == "input"]
+        self._require_names("inputs", found, inputs)
+        self._require_shapes("inputs", found, sizes)
+
+    def _require_outputs(self, what: str, found: Arrays, sizes: Sizes) -> None:
+        """ContractError unless there is each output, in its shape, in float64."""
+        self._require_names(what, found, self.outputs)
+        self._require_shapes(what, found, sizes)
+        for name, array in found.items():
+            if array.dtype != np.float64:
+                raise ContractError(
+                    f"{self.file}: {what} gives {name} in {array.dtype}, expected "
+                    "float64"
+                )
 
     def expected(self, arrays: Arrays, sizes: Sizes) -> Expected:
-        """What each output must be; ClaimError where the oracle cannot be held to.
+        """What each output must be; ContractError where the oracle cannot be held to.
 
         A contract that says what becomes of NaN and infinity may have them.
         """
+        self._require_inputs(arrays, sizes)
         right = self.oracle(arrays, sizes)
-        against = right if self.magnitude is None else self.magnitude(arrays, sizes)
-        self._require_shapes("oracle", right, sizes)
-        self._require_shapes("magnitude", against, sizes)
+        self._require_outputs("oracle", right, sizes)
+        against = right
+        if self.magnitude is not None:
+            against = self.magnitude(arrays, sizes)
+            self._require_outputs("magnitude", against, sizes)
         for name, values in right.items():
             if self.nonfinite == "refused" and not np.isfinite(values).all():
-                raise ClaimError(
-                    "the contract's oracle is not finite, expected finite values"
+                raise ContractError(
+                    f"{self.file}: oracle gives {name} that is not finite, expected "
+                    "finite values, or NONFINITE = 'propagate'"
                 )
             if (values == UNWRITTEN.get(self.dtype_of(name))).any():
-                raise ClaimError(
-                    f"the contract's oracle has {name} with all bits set, expected a "
+                raise ContractError(
+                    f"{self.file}: oracle gives {name} with all bits set, expected a "
                     "value that can be told from an unwritten one"
                 )
         return {

@@ -9,6 +9,10 @@ class ClaimError(EvidenceError):
     """A claim, contract or kernel source that cannot be judged as written."""
 
 
+class ContractError(ClaimError):
+    """A contract that breaks its own rules; the text names its own file."""
+
+
 class ArtifactError(EvidenceError):
     """A record or artifact that is missing, malformed or not what its digest says."""
 

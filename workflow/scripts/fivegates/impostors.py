@@ -11,7 +11,15 @@ import numpy as np
 
 from fivegates.claim import Tolerance
 from fivegates.comparison import judged, tolerance_ratio
-from fivegates.contract import Arrays, Case, Expected, Operation, Right, Sizes
+from fivegates.contract import (
+    Arrays,
+    Case,
+    Expected,
+    Operation,
+    Right,
+    Sizes,
+    in_case,
+)
 from fivegates.errors import ClaimError
 
 # Bits of a significand that is plainly too short, of 24, 11 and 8.
@@ -87,8 +95,9 @@ def weaknesses(
 def _weaknesses(
     operation: Operation, case: Case, tolerance: Tolerance
 ) -> Sequence[str]:
-    inputs = operation.inputs(case)
-    expected = operation.expected(inputs, case.sizes)
+    with in_case(case):
+        inputs = operation.inputs(case)
+        expected = operation.expected(inputs, case.sizes)
     _require_room(expected, tolerance)
     weak = accepted_impostors(expected, tolerance)
     weak += _unmoved(operation, case, inputs, expected, tolerance)

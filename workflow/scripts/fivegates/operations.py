@@ -1,8 +1,10 @@
 """Loads `kernels/<operation>/operation.py`, which states an operation's contract."""
 
+import difflib
 import importlib.util
 import math
-from collections.abc import Iterable, Mapping
+import traceback
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -18,7 +20,7 @@ from fivegates.contract import (
     Sizes,
     stated_order,
 )
-from fivegates.errors import ClaimError
+from fivegates.errors import ClaimError, ContractError
 
 # The first of each is what a contract has that does not say.
 CHOICES = {
@@ -39,6 +41,17 @@ REQUIRED = (
     "oracle",
     "flops",
 )
+OPTIONAL = (
+    *CHOICES,
+    "OPERAND_DTYPES",
+    "TOLERANCE",
+    "STRESS",
+    "magnitude",
+    "views",
+    "touched",
+)
+# How alike a name must be to one that is known to be taken for a slip.
+ALIKE = 0.9
 
 
 def contract_path(root: Path, operation: str) -> Path:
@@ -49,9 +62,15 @@ def contract_path(root: Path, operation: str) -> Path:
 def load(root: Path, operation: str, dtype: str = "float32") -> Operation:
     """The contract of an operation; ClaimError when there is none or half of one.
 
-    `dtype` is that of every operand to which the contract gives none of its own.
+    What its functions raise becomes a ContractError that names the line; `shapes` and
+    `views` may refuse sizes with a ValueError. `dtype` is that of every operand to
+    which the contract gives none of its own.
     """
     module = _module(root, operation, dtype)
+
+    def called(field: str, *passed: type[Exception]) -> Callable[..., Any]:
+        return _called(module, operation, field, passed)
+
     own = getattr(module, "OPERAND_DTYPES", {})
     kinds = {operand: own.get(operand, dtype) for operand in module.OPERANDS}
     limits = getattr(module, "TOLERANCE", None)
@@ -64,25 +83,25 @@ def load(root: Path, operation: str, dtype: str = "float32") -> Operation:
         nonfinite=_chosen(module, "NONFINITE"),
         signed_zero=_chosen(module, "SIGNED_ZERO"),
         stress=tuple(getattr(module, "STRESS", ())),
-        magnitude=getattr(module, "magnitude", None),
+        magnitude=called("magnitude") if hasattr(module, "magnitude") else None,
         formula=module.FORMULA,
         reference=module.REFERENCE,
         sizes=tuple(module.SIZES),
         dtypes=tuple(module.DTYPES),
         operands=module.OPERANDS,
         scalars=module.SCALARS,
-        shapes=module.shapes,
-        views=getattr(module, "views", lambda _: {}),
+        shapes=called("shapes", ValueError),
+        views=called("views", ValueError) if hasattr(module, "views") else lambda _: {},
         cases=lambda sizes: tuple(
             Case(generator=generator, seed=seed, sizes=case_sizes)
-            for generator, seed, case_sizes in module.cases(sizes)
+            for generator, seed, case_sizes in called("cases")(sizes)
         ),
         inputs=lambda case: _represented(
-            module.inputs(case.generator, case.seed, case.sizes), kinds
+            called("inputs")(case.generator, case.seed, case.sizes), kinds
         ),
-        oracle=module.oracle,
+        oracle=called("oracle"),
         useful_bytes=lambda sizes: _bytes(module, kinds, sizes),
-        flops=module.flops,
+        flops=called("flops"),
     )
 
 
@@ -97,12 +116,42 @@ def _module(root: Path, operation: str, dtype: str) -> ModuleType:
             f"expected one of: {', '.join(known)}"
         )
     module = _execute(path, name)
+    _require_no_slip(module, name)
     if missing := [field for field in REQUIRED if not hasattr(module, field)]:
-        raise ClaimError(
+        raise ContractError(
             f"{name}: {', '.join(missing)} missing, expected in a contract"
         )
     _require_known(module, name, dtype)
     return module
+
+
+def _called(
+    module: ModuleType, operation: str, field: str, passed: tuple[type[Exception], ...]
+) -> Callable[..., Any]:
+    """A function of a contract; what it raises becomes one line with its place."""
+
+    def call(*arguments: Any) -> Any:
+        try:
+            return getattr(module, field)(*arguments)
+        except passed:
+            raise
+        except Exception as error:
+            frames = traceback.extract_tb(error.__traceback__)
+            lines = [f.lineno for f in frames if f.filename == module.__file__]
+            place = f"kernels/{operation}/operation.py:{lines[-1] if lines else 1}"
+            raise ContractError(
+                f"{place}: {field} raises {type(error).__name__}: {error}"
+            ) from None
+
+    return call
+
+
+def _require_no_slip(module: ModuleType, name: str) -> None:
+    """ContractError for a name that is nearly one which the contract lacks."""
+    lacking = [n for n in (*REQUIRED, *OPTIONAL) if not hasattr(module, n)]
+    for found in vars(module):
+        for meant in difflib.get_close_matches(found, lacking, n=1, cutoff=ALIKE):
+            raise ContractError(f"{name}: {found} is no known name, expected {meant}")
 
 
 def _chosen(module: ModuleType, field: str) -> Any:
@@ -110,16 +159,23 @@ def _chosen(module: ModuleType, field: str) -> Any:
 
 
 def _require_known(module: ModuleType, name: str, dtype: str) -> None:
-    """ClaimError for a word that would be taken for another, or for nothing."""
+    """ContractError for a word that would be taken for another, or for nothing."""
+    for field in ("SIZES", "DTYPES", "STRESS"):
+        if isinstance(found := getattr(module, field, ()), str):
+            raise ContractError(
+                f"{name}: {field} is {found!r}, expected a tuple of strings"
+            )
     used = {dtype, *getattr(module, "OPERAND_DTYPES", {}).values()}
     if unknown := sorted(used - set(DTYPES)):
-        raise ClaimError(f"{name}: dtype {', '.join(unknown)}, expected {_or(DTYPES)}")
+        raise ContractError(
+            f"{name}: dtype {', '.join(unknown)}, expected {_or(DTYPES)}"
+        )
     for field, known in CHOICES.items():
         if (found := _chosen(module, field)) not in known:
-            raise ClaimError(f"{name}: {field} is {found!r}, expected {_or(known)}")
+            raise ContractError(f"{name}: {field} is {found!r}, expected {_or(known)}")
     order = stated_order(Path(str(module.__file__)).read_text())
     if order != _chosen(module, "ORDER"):
-        raise ClaimError(
+        raise ContractError(
             f"{name}: ORDER is {_chosen(module, 'ORDER')!r}, expected it as a string "
             "in the file, as a verifier does not execute it"
         )
@@ -130,27 +186,27 @@ def _require_known(module: ModuleType, name: str, dtype: str) -> None:
         ("OPERAND_DTYPES", getattr(module, "OPERAND_DTYPES", ()), module.OPERANDS),
     ):
         if unknown := [item for item in names if item not in known]:
-            raise ClaimError(
+            raise ContractError(
                 f"{name}: {field} names {', '.join(unknown)}, expected {_or(known)}"
             )
     if generators and set(generators) <= set(getattr(module, "STRESS", ())):
-        raise ClaimError(f"{name}: STRESS names every generator, expected one left")
+        raise ContractError(f"{name}: STRESS names every generator, expected one left")
     limits = getattr(module, "TOLERANCE", None)
     if limits is not None and set(limits) != set(module.DTYPES):
-        raise ClaimError(
+        raise ContractError(
             f"{name}: TOLERANCE is for {', '.join(limits)}, expected "
             f"{', '.join(module.DTYPES)}"
         )
     for dtype, limit in (limits or {}).items():
         if set(limit) != {"atol", "rtol"}:
-            raise ClaimError(
+            raise ContractError(
                 f"{name}: TOLERANCE[{dtype!r}] has {', '.join(limit)}, expected atol "
                 "and rtol"
             )
 
 
 def _require_exact(module: ModuleType, name: str) -> None:
-    """ClaimError where elements in any order could be taken for each other."""
+    """ContractError where elements in any order could be taken for each other."""
     if _chosen(module, "ORDER") != "unordered":
         return
     limits = (getattr(module, "TOLERANCE", None) or {}).values()
@@ -158,7 +214,7 @@ def _require_exact(module: ModuleType, name: str) -> None:
     words = (_chosen(module, "NONFINITE"), _chosen(module, "SIGNED_ZERO"))
     outputs = list(module.OPERANDS.values()).count("output")
     if not exact or words != ("refused", "equal") or outputs != 1:
-        raise ClaimError(
+        raise ContractError(
             f"{name}: ORDER is 'unordered', expected one output, a TOLERANCE of 0 for "
             "each dtype, NONFINITE 'refused' and SIGNED_ZERO 'equal'"
         )
@@ -182,7 +238,7 @@ def _represented(arrays: Arrays, dtypes: Mapping[str, str]) -> Arrays:
     """The arrays as the kernel gets them: in their own dtypes, contiguous."""
     with np.errstate(over="ignore"):
         return {
-            name: np.ascontiguousarray(array, dtype=dtypes[name])
+            name: np.ascontiguousarray(array, dtype=dtypes.get(name))
             for name, array in arrays.items()
         }
 
@@ -190,10 +246,10 @@ def _represented(arrays: Arrays, dtypes: Mapping[str, str]) -> Arrays:
 def _execute(path: Path, name: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(f"operation_{path.parent.name}", path)
     if spec is None or spec.loader is None:
-        raise ClaimError(f"{name}: cannot be loaded, expected a Python file")
+        raise ContractError(f"{name}: cannot be loaded, expected a Python file")
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
     except Exception as error:  # whatever a file of the project's own may raise
-        raise ClaimError(f"{name}: {type(error).__name__}: {error}") from None
+        raise ContractError(f"{name}: {type(error).__name__}: {error}") from None
     return module

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.lib.npyio import NpzFile
 
 from fivegates.claim import Claim, cases
-from fivegates.contract import Case, Expected, Operation, Right, Sizes
+from fivegates.contract import Case, Expected, Operation, Right, Sizes, in_case
 from fivegates.errors import ArtifactError
 from fivegates.impostors import weaknesses
 from fivegates.store import sha256
@@ -73,7 +73,8 @@ def compute(claim: Claim, operation: Operation, of: str) -> bytes:
     arrays = {"about": np.array(json.dumps(about))}
 
     def expected_of(case: Case) -> Expected:
-        return operation.expected(operation.inputs(case), case.sizes)
+        with in_case(case):
+            return operation.expected(operation.inputs(case), case.sizes)
 
     with ThreadPoolExecutor(WORKERS) as pool:
         for index, expected in enumerate(pool.map(expected_of, chosen)):

@@ -16,8 +16,8 @@ from fivegates.record import Reason, Verdict
 
 # Twice the bytes must take twice the time, or the probe did not measure bandwidth.
 DOUBLING = (1.8, 2.2)
-# No multiprocessor of any generation does more floating-point operations in a clock, on
-# whatever unit, in a format of 8 bits or more; a kernel that needs more skipped its work.
+# No multiprocessor of any generation does more floating-point operations in a clock on
+# any unit, in formats of 8 bits or more; a kernel that needs more skipped its work.
 FLOPS_PER_CLOCK = 16384
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from string import Template
 
 from fivegates import operations
+from fivegates.contract import Limit, Operation
 from fivegates.errors import ArtifactError, ClaimError
 
 OPERATION_NAME = re.compile(r"[a-z][a-z0-9_]*")
@@ -93,23 +94,27 @@ candidate:
 $candidate
 """)
 
-FIRST_CLAIM = """\
+FIRST_CLAIM = Template("""\
 workload:
-  sizes: {n: 1000003}
-  dtype: float32
+  sizes: {$sizes}
+  dtype: $dtype
   boundary: device
   cache_regime: buffer-rotated
-tolerance: {atol: 0.0, rtol: 2.3e-7}
+tolerance: {atol: $atol, rtol: $rtol}
 margin: 0.01
 baseline:
   source: kernels/$operation/plain.cu
   entry: ${operation}_plain
-  grid: ["ceil_div(n, 256)"]
+  grid: ["$grid"]
   block: [256]
-  arguments: [x, y, uint64 n]
+  arguments: [$arguments]
   options: [--std=c++17]
 candidate:
-"""
+""")
+# Of a first claim: those of the one size of a line, and of each of several.
+LINE_SIZE, SIDE_SIZE = 1000003, 1021
+# Where the contract leaves the tolerance to the claim.
+FREE_LIMIT = Limit(atol=0.0, rtol=2.0**-20)
 
 
 def new_operation(root: Path, name: str) -> list[Path]:
@@ -139,8 +144,7 @@ def new_claim(root: Path, name: str, operation: str) -> list[Path]:
             f"{name!r}: no name of a claim, expected a lower case letter, then "
             "letters, digits and -, such as row-sum-warp"
         )
-    operations.load(root, operation)
-    text = _pattern(root, operation)
+    text = _pattern(root, operations.load(root, operation))
     source = _field(text, "source")
     entry = _field(text, "entry")
     candidate, arm = name.replace("-", "_"), Path("kernels", operation)
@@ -165,19 +169,40 @@ def new_claim(root: Path, name: str, operation: str) -> list[Path]:
     )
 
 
-def _pattern(root: Path, operation: str) -> str:
+def _pattern(root: Path, operation: Operation) -> str:
     """A claim about the operation to follow."""
+    name = operation.name
     texts = [p.read_text() for p in sorted((root / "config/claims").glob("*.yaml"))]
-    about = [t for t in texts if re.search(rf"^operation: {operation}$", t, re.M)]
+    about = [t for t in texts if re.search(rf"^operation: {name}$", t, re.M)]
     alone = [t for t in about if re.search(r"^workload:", t, re.M)]
     if alone:
         return min(alone, key=lambda text: "dtype: float32" not in text)
-    if not (root / "kernels" / operation / "plain.cu").is_file():
+    if not (root / "kernels" / name / "plain.cu").is_file():
         raise ClaimError(
-            f"kernels/{operation}/plain.cu: no such file and no claim about "
-            f"{operation}, expected an arm to begin with"
+            f"kernels/{name}/plain.cu: no such file and no claim about "
+            f"{name}, expected an arm to begin with"
         )
-    return Template(FIRST_CLAIM).substitute(operation=operation)
+    return _first(operation)
+
+
+def _first(operation: Operation) -> str:
+    """What a contract says of a claim: one thread an element, or one block a row."""
+    first, *others = operation.sizes
+    dtype = operation.dtypes[0]
+    limit = (operation.limits or {}).get(dtype, FREE_LIMIT)
+    passed = [f"uint64 {size}" for size in operation.sizes]
+    passed += [f"float32 {scalar}" for scalar in operation.scalars]
+    return FIRST_CLAIM.substitute(
+        operation=operation.name,
+        sizes=", ".join(
+            f"{size}: {SIDE_SIZE if others else LINE_SIZE}" for size in operation.sizes
+        ),
+        dtype=dtype,
+        atol=limit.atol,
+        rtol=limit.rtol,
+        grid=first if others else f"ceil_div({first}, 256)",
+        arguments=", ".join((*operation.operands, *passed)),
+    )
 
 
 def _field(text: str, name: str) -> str:
