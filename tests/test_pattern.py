@@ -7,7 +7,7 @@ import pytest
 
 from fivegates.claim import Tolerance
 from fivegates.comparison import compare
-from fivegates.pattern import places, right_and_wrong
+from fivegates.pattern import places, right_and_wrong, wrong_values
 
 EXACT = Tolerance(atol=0.0, rtol=0.0)
 
@@ -41,8 +41,9 @@ def test_record_of_before_has_no_pattern():
     assert places(old) == ""
 
 
-def case(n, failures=0, error=None, distinct=1):
+def case(n, failures=0, error=None, distinct=1, generator="ordinary"):
     return {
+        "generator": generator,
         "sizes": {"n": n, "m": 3},
         "outputs": {"y": {"failures": failures}},
         "error": error,
@@ -57,6 +58,15 @@ def test_sizes_are_told_apart():
         "; wrong at m=3 n=255, m=3 n=7, right at m=3 n=1, m=3 n=256, m=3 n=300, "
         "m=3 n=301, m=3 n=302, m=3 n=303 and 2 more"
     )
+
+
+def test_values_are_told_apart_at_like_sizes():
+    cases = [case(1), case(7), case(7, failures=1, generator="large")]
+    cases += [case(9, generator="tiny"), case(7, generator="tiny")]
+    assert wrong_values(cases, {"n": 7, "m": 3}) == (
+        "; at m=3 n=7 wrong with large, right with ordinary, tiny"
+    )
+    assert wrong_values(cases, {"n": 9, "m": 3}) == ""
 
 
 def test_nothing_to_tell_where_all_sizes_are_alike():

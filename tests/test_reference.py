@@ -90,7 +90,7 @@ def unwritten_at(index):
             measured(off_at(0, np.inf)),
             Reason.NONFINITE_OUTPUT,
             "n=257, seed=7, lab: 1 of 257 elements of y outside tolerance; first at "
-            "0: not finite, r=-1",
+            "0: y=inf, r=-1",
         ),
         (
             measured(variants=(0, 0, 1, 0, 2)),

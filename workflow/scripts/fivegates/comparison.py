@@ -18,7 +18,7 @@ class Comparison:
     |y - r| / |r| where r is not 0. `zero_signs` counts zeros of the other sign,
     `stride` divides every distance between failures, `beside` counts elements written
     beside those of a view. `actual`, `expected` and `allowed` are those of the first
-    failure, None where they are not finite.
+    failure, in words where they are not finite; `actual` is None where it is poison.
     """
 
     elements: int
@@ -31,8 +31,8 @@ class Comparison:
     first_failure: int | None
     last_failure: int | None
     stride: int | None
-    actual: float | None
-    expected: float | None
+    actual: float | str | None
+    expected: float | str | None
     allowed: float | None
     beside: int = 0
 
@@ -81,9 +81,9 @@ def judged(actual: np.ndarray, right: Right, tolerance: Tolerance) -> Comparison
         first_failure=first,
         last_failure=int(failed[-1]) if failed.size else None,
         stride=_stride(failed),
-        actual=None if first is None else _finite(y[first]),
-        expected=None if first is None else _finite(r[first]),
-        allowed=None if first is None else _finite(allowed[first]),
+        actual=None if first is None or poisoned[first] else recorded(y[first]),
+        expected=None if first is None else recorded(r[first]),
+        allowed=None if first is None else float(allowed[first]),
     )
 
 
@@ -110,8 +110,9 @@ def distinct(outputs: Sequence[np.ndarray], right: Right) -> list[np.ndarray]:
     return list(held.values())
 
 
-def _finite(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
+def recorded(value: float) -> float | str:
+    """A value as JSON can hold it: a number, or nan, inf or -inf in words."""
+    return float(value) if np.isfinite(value) else str(float(value))
 
 
 def _stride(failed: np.ndarray) -> int | None:
@@ -144,7 +145,7 @@ def never_written(expected: np.ndarray) -> Comparison:
         last_failure=size - 1 if size else None,
         stride=1 if size > 1 else None,
         actual=None,
-        expected=_finite(expected.flat[0]) if size else None,
+        expected=recorded(expected.flat[0]) if size else None,
         allowed=None,
     )
 

@@ -1,6 +1,6 @@
 """The shape of a failure in words: where in the output it lies, and at which sizes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 SIZES_NAMED = 6
@@ -29,15 +29,30 @@ def _ordinal(number: int) -> str:
 
 def right_and_wrong(cases: Sequence[Mapping[str, Any]]) -> str:
     """Sizes with a wrong case and sizes without, where there are both."""
-    wrong: dict[str, bool] = {}
-    for case in cases:
-        label = _sizes(case["sizes"])
-        wrong[label] = wrong.get(label, False) or _is_wrong(case)
-    bad = [label for label, is_wrong in wrong.items() if is_wrong]
-    good = [label for label, is_wrong in wrong.items() if not is_wrong]
+    bad, good = _parted(cases, lambda case: _sizes(case["sizes"]))
     if not (bad and good):
         return ""
     return f"; wrong at {_listed(bad)}, right at {_listed(good)}"
+
+
+def wrong_values(cases: Sequence[Mapping[str, Any]], sizes: Mapping[str, int]) -> str:
+    """Generators with a wrong case at these sizes and without, where there are both."""
+    alike = [case for case in cases if case["sizes"] == sizes]
+    bad, good = _parted(alike, lambda case: str(case["generator"]))
+    if not (bad and good):
+        return ""
+    return f"; at {_sizes(sizes)} wrong with {_listed(bad)}, right with {_listed(good)}"
+
+
+def _parted(
+    cases: Sequence[Mapping[str, Any]], label: Callable[[Mapping[str, Any]], str]
+) -> tuple[list[str], list[str]]:
+    """Labels with a wrong case, and those without."""
+    wrong: dict[str, bool] = {}
+    for case in cases:
+        wrong[label(case)] = wrong.get(label(case), False) or _is_wrong(case)
+    bad = [label for label, is_wrong in wrong.items() if is_wrong]
+    return bad, [label for label in wrong if label not in bad]
 
 
 def _is_wrong(case: Mapping[str, Any]) -> bool:

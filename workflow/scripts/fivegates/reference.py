@@ -13,7 +13,7 @@ from fivegates.comparison import Comparison
 from fivegates.contract import Case, digest
 from fivegates.errors import ArtifactError
 from fivegates.job import CaseReport
-from fivegates.pattern import places, right_and_wrong
+from fivegates.pattern import places, right_and_wrong, wrong_values
 from fivegates.record import Reason, Verdict
 
 UNSET_SHARED = " or a read of shared memory that nobody has set"
@@ -143,8 +143,11 @@ def _first_refusal(measured: Mapping[str, Any], claim: Claim) -> Verdict | None:
     case, refusal = refusals[0]
     where = right_and_wrong(cases) if case["outputs"] else ""
     varies = refusal.reason == Reason.NONDETERMINISTIC_OUTPUT
-    cause = UNSET_SHARED if varies and measured.get("shared_fills") else ""
-    return replace(refusal, message=refusal.message + cause + where)
+    # Records without fills are older: their messages say less.
+    if measured.get("shared_fills"):
+        where += wrong_values(cases, case["sizes"])
+        where = UNSET_SHARED + where if varies else where
+    return replace(refusal, message=refusal.message + where)
 
 
 def _refusal(case: Mapping[str, Any], claim: Claim) -> Verdict | None:
@@ -194,22 +197,27 @@ def _cause(output: Mapping[str, Any]) -> Reason:
     return Reason.TOLERANCE_EXCEEDED
 
 
+def _value(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:.9g}"
+
+
 def _failures(name: str, output: Mapping[str, Any], claim: Claim) -> str:
     tolerance, unordered = claim.tolerance, claim.order == "unordered"
     first, expected = output["first_failure"], output["expected"]
     count = f"{output['failures']} of {output['elements']} elements of {name}"
-    right = "r is not finite" if expected is None else f"r={expected:.9g}"
-    if output["actual"] is None:
+    actual = output["actual"]
+    right = "r is not finite" if expected is None else f"r={_value(expected)}"
+    if actual is None:
         found = "unwritten" if output["unwritten"] else "not finite"
         seen = f"{found}, {right}"
-    elif expected is None:
-        seen = f"y={output['actual']:.9g}, {right}"
+    elif expected is None or isinstance(actual, str) or isinstance(expected, str):
+        seen = f"y={_value(actual)}, {right}"
     else:
-        error = abs(output["actual"] - expected)
+        error = abs(actual - expected)
         allowed = output.get("allowed")
         if allowed is None:
             allowed = tolerance.atol + tolerance.rtol * abs(expected)
-        seen = f"y={output['actual']:.9g}, {right}, |y-r|={error:.3g} > {allowed:.3g}"
+        seen = f"y={_value(actual)}, {right}, |y-r|={error:.3g} > {allowed:.3g}"
     if unordered:
         return f"{count} outside tolerance; first of the sorted at {first}: {seen}"
     return f"{count} outside tolerance; first at {first}: {seen}{places(output)}"
