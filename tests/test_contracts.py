@@ -192,6 +192,15 @@ def test_what_a_contract_raises_names_its_line_and_case(loaded, old, new, error)
     assert str(raised.value).endswith(", in case n=4, seed=7, ordinary")
 
 
+def test_function_that_gives_no_dict_is_one_error(loaded):
+    operation = loaded(
+        'return {"y": 2 * arrays', 'return 2 * arrays["x"]\n    {"y": arrays'
+    )
+    with pytest.raises(ContractError) as raised:
+        operation.expected({"x": np.zeros(4, np.float32)}, {"n": 4})
+    assert str(raised.value) == f"{NAME}: oracle gives ndarray, expected a dict"
+
+
 def test_sizes_that_a_contract_refuses_are_no_fault_of_it(loaded):
     operation = loaded(
         "    return dict.fromkeys", "    raise ValueError('n is odd')\n    "

@@ -272,10 +272,10 @@ class Operation:
         self._require_names(what, found, self.outputs)
         self._require_shapes(what, found, sizes)
         for name, array in found.items():
-            if array.dtype != np.float64:
+            dtype = np.asarray(array).dtype
+            if dtype != np.float64:
                 raise ContractError(
-                    f"{self.file}: {what} gives {name} in {array.dtype}, expected "
-                    "float64"
+                    f"{self.file}: {what} gives {name} in {dtype}, expected float64"
                 )
 
     def expected(self, arrays: Arrays, sizes: Sizes) -> Expected:

@@ -50,6 +50,7 @@ OPTIONAL = (
     "views",
     "touched",
 )
+MAPPINGS = ("shapes", "views", "touched", "inputs", "oracle", "magnitude")
 # How alike a name must be to one that is known to be taken for a slip.
 ALIKE = 0.9
 
@@ -71,6 +72,10 @@ def load(root: Path, operation: str, dtype: str = "float32") -> Operation:
     def called(field: str, *passed: type[Exception]) -> Callable[..., Any]:
         return _called(module, operation, field, passed)
 
+    def whole(sizes: Sizes) -> Mapping[str, int]:
+        return {n: math.prod(shape) for n, shape in called("shapes")(sizes).items()}
+
+    touched = called("touched") if hasattr(module, "touched") else whole
     own = getattr(module, "OPERAND_DTYPES", {})
     kinds = {operand: own.get(operand, dtype) for operand in module.OPERANDS}
     limits = getattr(module, "TOLERANCE", None)
@@ -100,7 +105,9 @@ def load(root: Path, operation: str, dtype: str = "float32") -> Operation:
             called("inputs")(case.generator, case.seed, case.sizes), kinds
         ),
         oracle=called("oracle"),
-        useful_bytes=lambda sizes: _bytes(module, kinds, sizes),
+        useful_bytes=lambda sizes: sum(
+            DTYPES[kinds[name]] * count for name, count in touched(sizes).items()
+        ),
         flops=called("flops"),
     )
 
@@ -129,19 +136,25 @@ def _called(
     module: ModuleType, operation: str, field: str, passed: tuple[type[Exception], ...]
 ) -> Callable[..., Any]:
     """A function of a contract; what it raises becomes one line with its place."""
+    file = f"kernels/{operation}/operation.py"
 
     def call(*arguments: Any) -> Any:
         try:
-            return getattr(module, field)(*arguments)
+            found = getattr(module, field)(*arguments)
         except passed:
             raise
         except Exception as error:
             frames = traceback.extract_tb(error.__traceback__)
             lines = [f.lineno for f in frames if f.filename == module.__file__]
-            place = f"kernels/{operation}/operation.py:{lines[-1] if lines else 1}"
+            place = f"{file}:{lines[-1]}" if lines else file
             raise ContractError(
                 f"{place}: {field} raises {type(error).__name__}: {error}"
             ) from None
+        if field in MAPPINGS and not isinstance(found, Mapping):
+            raise ContractError(
+                f"{file}: {field} gives {type(found).__name__}, expected a dict"
+            )
+        return found
 
     return call
 
@@ -222,16 +235,6 @@ def _require_exact(module: ModuleType, name: str) -> None:
 
 def _or(known: Iterable[str]) -> str:
     return " or ".join(known)
-
-
-def _bytes(module: ModuleType, dtypes: Mapping[str, str], sizes: Sizes) -> int:
-    """Bytes that must move: each operand once, or what the contract says."""
-    touched = getattr(module, "touched", None)
-    if touched is not None:
-        counts = touched(sizes)
-    else:
-        counts = {n: math.prod(shape) for n, shape in module.shapes(sizes).items()}
-    return sum(DTYPES[dtypes[name]] * count for name, count in counts.items())
 
 
 def _represented(arrays: Arrays, dtypes: Mapping[str, str]) -> Arrays:
