@@ -23,7 +23,7 @@ test: $(VENV)/.$(EXTRA) $(VENV)/.dev
 mutants: $(VENV)/.$(EXTRA) $(VENV)/.dev
 	$(BIN)/python tests/mutation.py
 
-# Every correct arm under twenty seeds of its cases, on the host; half an hour.
+# Every correct arm under twenty seeds of its cases, on the host; longer.
 seeds: $(VENV)/.$(EXTRA) $(VENV)/.dev
 	$(BIN)/python tests/seeds.py
 

@@ -20,6 +20,7 @@ ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "workflow/scripts"), str(ROOT / "tests")]
 
 from fivegates.arm import ROLES  # noqa: E402
+from fivegates.operations import contract_path  # noqa: E402
 from fivegates.store import sha256  # noqa: E402
 from mutation import SURVIVED, frozen, refused_by  # noqa: E402
 
@@ -39,7 +40,7 @@ def claims() -> list[str]:
 def identity(claim: str, role: str) -> dict[str, Any]:
     """What a row says of the arm, and of the contract that judged it."""
     arm = ROOT / frozen(claim).arms[role].source
-    contract = ROOT / f"kernels/{frozen(claim).operation}/operation.py"
+    contract = contract_path(ROOT, frozen(claim).operation)
     return {
         "claim": claim,
         "role": role,

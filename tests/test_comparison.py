@@ -9,7 +9,7 @@ from hypothesis.extra.numpy import arrays
 from fivegates.claim import Tolerance
 from fivegates.comparison import compare, distinct, judged, never_written
 from fivegates.contract import Case, Right, matching
-from fivegates.errors import ClaimError
+from fivegates.errors import ContractError
 
 TOLERANCE = Tolerance(atol=2e-6, rtol=2e-5)
 CASE = Case(generator="lab", seed=7, sizes={"n": 257})
@@ -70,7 +70,7 @@ def test_empty_case_has_no_failure():
 def test_oracle_that_is_not_finite_is_refused(triad, value):
     """Unless the contract says what becomes of NaN and infinity."""
     arrays = {name: np.full(4, value, np.float32) for name in ("x", "z")}
-    with pytest.raises(ClaimError, match="is not finite"):
+    with pytest.raises(ContractError, match="is not finite"):
         triad.expected(arrays, {"n": 4})
     open_to_it = replace(triad, nonfinite="propagate")
     with np.errstate(invalid="ignore"):

@@ -5,9 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import mutation
 from conftest import ROOT
 from fivegates import operations
-from fivegates.claim import Tolerance
+from fivegates.claim import Tolerance, require_bound
 from fivegates.comparison import judged
 from fivegates.contract import Case, Right, stated_order
 from fivegates.errors import ClaimError, ContractError
@@ -63,7 +64,7 @@ def loaded(tmp_path):
     ],
 )
 def test_word_that_nobody_knows_is_one_error(loaded, line, error):
-    with pytest.raises(ClaimError) as raised:
+    with pytest.raises(ContractError) as raised:
         loaded("\ndef flops(", f"\n{line}\n\n\ndef flops(")
     assert str(raised.value) == f"{NAME}: {error}"
 
@@ -82,7 +83,7 @@ def test_word_that_nobody_knows_is_one_error(loaded, line, error):
     ],
 )
 def test_elements_in_any_order_are_exact(loaded, lines):
-    with pytest.raises(ClaimError) as raised:
+    with pytest.raises(ContractError) as raised:
         loaded("\ndef flops(", f"\n{lines}\n\n\ndef flops(")
     assert str(raised.value) == (
         f"{NAME}: ORDER is 'unordered', expected one output, a TOLERANCE of 0 for each "
@@ -93,7 +94,7 @@ def test_elements_in_any_order_are_exact(loaded, lines):
 def test_inputs_of_another_shape_are_refused(loaded):
     """One element would be laid out at every place of a view."""
     operation = loaded()
-    with pytest.raises(ClaimError) as raised:
+    with pytest.raises(ContractError) as raised:
         operation.allocated({"x": np.zeros(1, np.float32)}, {"n": 3})
     assert str(raised.value) == (f"{NAME}: inputs gives x of shape (1,), expected (3,)")
 
@@ -101,13 +102,13 @@ def test_inputs_of_another_shape_are_refused(loaded):
 def test_view_of_an_operand_that_is_not_there_is_refused(loaded):
     views = "def views(sizes):\n    return {'z': (1, (1,))}"
     operation = loaded("\ndef flops(", f"\n{views}\n\n\ndef flops(")
-    with pytest.raises(ClaimError) as raised:
+    with pytest.raises(ContractError) as raised:
         operation.layout("x", {"n": 3})
     assert str(raised.value) == f"{NAME}: views names z, expected x or y"
 
 
 def test_order_is_written_where_a_verifier_can_read_it(loaded):
-    with pytest.raises(ClaimError) as raised:
+    with pytest.raises(ContractError) as raised:
         loaded("\ndef flops(", '\nORDER = "".join("free")\n\n\ndef flops(')
     assert str(raised.value) == (
         f"{NAME}: ORDER is 'free', expected it as a string in the file, as a verifier "
@@ -136,7 +137,7 @@ def test_order_is_read_and_not_executed(text, order):
 
 
 def test_dtype_of_an_operand_must_be_known(loaded):
-    with pytest.raises(ClaimError) as raised:
+    with pytest.raises(ContractError) as raised:
         loaded("SCALARS = {}", 'SCALARS = {}\nOPERAND_DTYPES = {"y": "float8"}')
     assert str(raised.value) == (
         f"{NAME}: dtype float8, expected float32 or float16 or bfloat16 or int32 or "
@@ -190,6 +191,15 @@ def test_what_a_contract_raises_names_its_line_and_case(loaded, old, new, error)
         weaknesses(operation, {"n": 4}, Tolerance(atol=0.0, rtol=1e-6))
     assert str(raised.value).startswith(f"{NAME}:{line}: {error}")
     assert str(raised.value).endswith(", in case n=4, seed=7, ordinary")
+
+
+def test_fault_of_a_contract_is_not_put_down_to_the_claim(loaded):
+    """Whoever names a claim in front of its errors lets those of a contract alone."""
+    operation = loaded("return dict.fromkeys", "return dic.fromkeys")
+    claim = mutation.frozen("triad-vec4")
+    with pytest.raises(ContractError) as raised:
+        require_bound(replace(claim, tolerance=EXACT), operation)
+    assert str(raised.value).startswith(f"{NAME}:23: shapes raises NameError: ")
 
 
 def test_function_that_gives_no_dict_is_one_error(loaded):
@@ -262,7 +272,7 @@ def test_integer_that_reads_as_unwritten_is_no_result(loaded, dtype):
     )
     poison = np.full(4, 0xFF, np.uint8).view(dtype)
     below = replace(operation, oracle=lambda *_: {"y": poison.astype(np.float64)})
-    with pytest.raises(ClaimError) as raised:
+    with pytest.raises(ContractError) as raised:
         below.expected({"x": np.zeros(1, np.float32)}, {"n": 1})
     assert str(raised.value) == (
         f"{NAME}: oracle gives y with all bits set, expected a value that can be told "

@@ -19,7 +19,7 @@ from fivegates.claim import Tolerance, require_bound
 from fivegates.comparison import compare, judged
 from fivegates.constructs import unsupported
 from fivegates.contract import Right
-from fivegates.errors import ClaimError
+from fivegates.errors import ClaimError, ContractError
 from fivegates.exercise import exercise, prepare, read_outputs
 from fivegates.host.compiler import find_compiler
 from fivegates.host.folder import write_host_file
@@ -131,7 +131,7 @@ def test_a06_fate_of_a_masked_row_is_part_of_the_contract():
         operation, nonfinite="refused", oracle=lambda *_: {"y": np.full((1, 4), np.nan)}
     )
     arrays = {"x": np.zeros((1, 4), np.float32), "mask": np.zeros((1, 4), np.int32)}
-    with pytest.raises(ClaimError, match="is not finite"):
+    with pytest.raises(ContractError, match="is not finite"):
         strict.expected(arrays, {"rows": 1, "cols": 4})
 
 

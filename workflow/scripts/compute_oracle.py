@@ -6,7 +6,7 @@ from pathlib import Path
 
 from fivegates import operations, oracle
 from fivegates.claim import Claim
-from fivegates.errors import ArtifactError, ClaimError, ContractError
+from fivegates.errors import ArtifactError, ClaimError
 from fivegates.gate import ROOT, guarded
 from fivegates.schema import check
 from fivegates.store import parse, read_bytes, write_atomically
@@ -31,8 +31,6 @@ def main(argv: list[str] | None = None) -> int:
     operation = operations.load(ROOT, claim.operation, claim.workload.dtype)
     try:
         computed = oracle.compute(claim, operation, of)
-    except ContractError:
-        raise
     except ClaimError as error:
         raise ClaimError(f"{claim.file}: {error}") from None
     write_atomically(args.output, computed)

@@ -12,7 +12,7 @@ import yaml
 from fivegates import operations
 from fivegates.claim import CLAIM_SCHEMA, Claim, cases, require_bound
 from fivegates.contract import digest
-from fivegates.errors import ClaimError, ContractError
+from fivegates.errors import ClaimError
 from fivegates.gate import ROOT, guarded
 from fivegates.portfolio import PART, singled_out
 from fivegates.schema import check
@@ -80,8 +80,6 @@ def freeze(name: str, document: Any, policy: Any, workload: str = "") -> bytes:
         claim = Claim.from_dict(frozen)
         operation = operations.load(ROOT, claim.operation, claim.workload.dtype)
         require_bound(claim, operation)
-    except ContractError:
-        raise
     except ClaimError as error:
         raise ClaimError(f"{name}: {error}") from None
     for role, arm in claim.arms.items():

@@ -81,8 +81,8 @@ def judged(actual: np.ndarray, right: Right, tolerance: Tolerance) -> Comparison
         first_failure=first,
         last_failure=int(failed[-1]) if failed.size else None,
         stride=_stride(failed),
-        actual=None if first is None or poisoned[first] else recorded(y[first]),
-        expected=None if first is None else recorded(r[first]),
+        actual=None if first is None or poisoned[first] else _recorded(y[first]),
+        expected=None if first is None else _recorded(r[first]),
         allowed=None if first is None else float(allowed[first]),
     )
 
@@ -110,7 +110,7 @@ def distinct(outputs: Sequence[np.ndarray], right: Right) -> list[np.ndarray]:
     return list(held.values())
 
 
-def recorded(value: float) -> float | str:
+def _recorded(value: float) -> float | str:
     """A value as JSON can hold it: a number, or nan, inf or -inf in words."""
     return float(value) if np.isfinite(value) else str(float(value))
 
@@ -145,7 +145,7 @@ def never_written(expected: np.ndarray) -> Comparison:
         last_failure=size - 1 if size else None,
         stride=1 if size > 1 else None,
         actual=None,
-        expected=recorded(expected.flat[0]) if size else None,
+        expected=_recorded(expected.flat[0]) if size else None,
         allowed=None,
     )
 

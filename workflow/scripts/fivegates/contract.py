@@ -68,6 +68,11 @@ def digest(cases: Sequence[Case]) -> str:
     return hashlib.sha256(json.dumps(rows, sort_keys=True).encode()).hexdigest()
 
 
+def contract_file(operation: str) -> str:
+    """Where the contract of an operation lies, from the repository's root."""
+    return f"kernels/{operation}/operation.py"
+
+
 def stated_order(text: str) -> str | None:
     """ORDER as the text of a contract states it, which is not executed.
 
@@ -195,7 +200,7 @@ class Operation:
     @property
     def file(self) -> str:
         """Where the contract is written, for messages."""
-        return f"kernels/{self.name}/operation.py"
+        return contract_file(self.name)
 
     @property
     def outputs(self) -> tuple[str, ...]:

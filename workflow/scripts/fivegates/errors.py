@@ -6,11 +6,11 @@ class EvidenceError(Exception):
 
 
 class ClaimError(EvidenceError):
-    """A claim, contract or kernel source that cannot be judged as written."""
+    """A claim or kernel source that cannot be judged as written."""
 
 
-class ContractError(ClaimError):
-    """A contract that breaks its own rules; the text names its own file."""
+class ContractError(EvidenceError):
+    """A contract that breaks its own rules. No claim is to blame: it names its file."""
 
 
 class ArtifactError(EvidenceError):

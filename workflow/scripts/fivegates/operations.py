@@ -5,6 +5,7 @@ import importlib.util
 import math
 import traceback
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -18,6 +19,7 @@ from fivegates.contract import (
     Limit,
     Operation,
     Sizes,
+    contract_file,
     stated_order,
 )
 from fivegates.errors import ClaimError, ContractError
@@ -57,25 +59,24 @@ ALIKE = 0.9
 
 def contract_path(root: Path, operation: str) -> Path:
     """Where the contract of an operation lies."""
-    return root / "kernels" / operation / "operation.py"
+    return root / contract_file(operation)
 
 
 def load(root: Path, operation: str, dtype: str = "float32") -> Operation:
-    """The contract of an operation; ClaimError when there is none or half of one.
+    """The contract of an operation; ClaimError where there is none.
 
-    What its functions raise becomes a ContractError that names the line; `shapes` and
-    `views` may refuse sizes with a ValueError. `dtype` is that of every operand to
-    which the contract gives none of its own.
+    ContractError for half of one. What its functions raise becomes one too, that names
+    the line; `shapes` and `views` may refuse sizes with a ValueError. `dtype` is that
+    of every operand to which the contract gives none of its own.
     """
     module = _module(root, operation, dtype)
-
-    def called(field: str, *passed: type[Exception]) -> Callable[..., Any]:
-        return _called(module, operation, field, passed)
+    called = partial(_called, module, contract_file(operation))
+    shapes = called("shapes", passed=ValueError)
 
     def whole(sizes: Sizes) -> Mapping[str, int]:
-        return {n: math.prod(shape) for n, shape in called("shapes")(sizes).items()}
+        return {name: math.prod(shape) for name, shape in shapes(sizes).items()}
 
-    touched = called("touched") if hasattr(module, "touched") else whole
+    touched = called("touched", otherwise=whole)
     own = getattr(module, "OPERAND_DTYPES", {})
     kinds = {operand: own.get(operand, dtype) for operand in module.OPERANDS}
     limits = getattr(module, "TOLERANCE", None)
@@ -88,15 +89,15 @@ def load(root: Path, operation: str, dtype: str = "float32") -> Operation:
         nonfinite=_chosen(module, "NONFINITE"),
         signed_zero=_chosen(module, "SIGNED_ZERO"),
         stress=tuple(getattr(module, "STRESS", ())),
-        magnitude=called("magnitude") if hasattr(module, "magnitude") else None,
+        magnitude=called("magnitude"),
         formula=module.FORMULA,
         reference=module.REFERENCE,
         sizes=tuple(module.SIZES),
         dtypes=tuple(module.DTYPES),
         operands=module.OPERANDS,
         scalars=module.SCALARS,
-        shapes=called("shapes", ValueError),
-        views=called("views", ValueError) if hasattr(module, "views") else lambda _: {},
+        shapes=shapes,
+        views=called("views", passed=ValueError, otherwise=lambda _: {}),
         cases=lambda sizes: tuple(
             Case(generator=generator, seed=seed, sizes=case_sizes)
             for generator, seed, case_sizes in called("cases")(sizes)
@@ -114,8 +115,7 @@ def load(root: Path, operation: str, dtype: str = "float32") -> Operation:
 
 def _module(root: Path, operation: str, dtype: str) -> ModuleType:
     """The file of a contract, executed, with all that it must say in known words."""
-    path = contract_path(root, operation)
-    name = path.relative_to(root).as_posix()
+    path, name = contract_path(root, operation), contract_file(operation)
     if not path.is_file():
         known = sorted(p.parent.name for p in (root / "kernels").glob("*/operation.py"))
         raise ClaimError(
@@ -133,10 +133,16 @@ def _module(root: Path, operation: str, dtype: str) -> ModuleType:
 
 
 def _called(
-    module: ModuleType, operation: str, field: str, passed: tuple[type[Exception], ...]
-) -> Callable[..., Any]:
+    module: ModuleType,
+    file: str,
+    field: str,
+    *,
+    passed: type[Exception] | tuple[()] = (),
+    otherwise: Callable[..., Any] | None = None,
+) -> Any:
     """A function of a contract; what it raises becomes one line with its place."""
-    file = f"kernels/{operation}/operation.py"
+    if not hasattr(module, field):
+        return otherwise
 
     def call(*arguments: Any) -> Any:
         try:

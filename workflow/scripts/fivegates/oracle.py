@@ -63,7 +63,7 @@ def subject(claim: bytes, contract: bytes, harness: bytes) -> str:
 
 
 def compute(claim: Claim, operation: Operation, of: str) -> bytes:
-    """The file for a claim; ClaimError where the oracle cannot be held to.
+    """The file for a claim; ContractError where the oracle cannot be held to.
 
     `of` is its `subject`.
     """

@@ -13,7 +13,7 @@ from typing import Any
 
 from fivegates.archive import load_evidence
 from fivegates.arm import ROLES, Role
-from fivegates.contract import stated_order
+from fivegates.contract import contract_file, stated_order
 from fivegates.derivation import Context, barred, derive
 from fivegates.errors import ArtifactError, EvidenceError
 from fivegates.evidence import Evidence, predecessors, subjects
@@ -272,7 +272,7 @@ def _source_problems(store: Store, evidence: Evidence) -> Iterator[str]:
     What the claim says of the contract, the contract says.
     """
     claim = evidence.claim
-    contract = f"kernels/{claim.operation}/operation.py"
+    contract = contract_file(claim.operation)
     for role in ROLES:
         document = evidence.sources[role]
         where = f"{claim.name}/{role}/source.json"
