@@ -12,7 +12,7 @@ from conftest import ROOT
 from fivegates import reference
 from fivegates.claim import cases
 from fivegates.exercise import compare_outputs, exercise_once
-from fivegates.trial import job
+from fivegates.trial import in_parallel, job
 
 pytestmark = pytest.mark.gpu
 LIMIT_S = 5
@@ -44,8 +44,7 @@ def test_arm_passes_gate_1_in_time(root, name, workload, role):
         architecture=identify().architecture,
     )
     start = time.monotonic()
-    inputs = [operation.inputs(case) for case in chosen]
-    laid_out = [operation.allocations(case) for case in chosen]
+    laid_out = list(in_parallel(operation.allocations, chosen))
     trial = job(
         claim,
         operation,
@@ -55,17 +54,19 @@ def test_arm_passes_gate_1_in_time(root, name, workload, role):
         launches=claim.policy.reference.launches,
         poison=True,
     )
-    judged = []
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary, "arm")
         exercised = exercise_once(
             "cuda", folder, trial, built.cubin, laid_out, source="", timeout_s=60
         )
-        for report in exercised.cases:
+
+        def judged_case(report):
             case = chosen[report.index]
-            right = operation.expected(inputs[report.index], case.sizes)
+            right = operation.expected(operation.inputs(case), case.sizes)
             outputs = compare_outputs(folder, report, right, claim.tolerance)
-            judged.append(reference.case_result(case, report, outputs))
+            return reference.case_result(case, report, outputs)
+
+        judged = list(in_parallel(judged_case, exercised.cases))
     seconds = time.monotonic() - start
     measured = {"accepted_impostors": [], "timed_out": None, "cases": judged}
     verdict = reference.judge(measured, claim)

@@ -16,12 +16,12 @@ from fivegates.contraction import compare_settings
 from fivegates.errors import ClaimError
 from fivegates.exercise import Exercised, compare_outputs, exercise_once
 from fivegates.gate import ROOT, Desk, gate_parser, guarded, open_desk
-from fivegates.job import SHARED_FILLS, Job
+from fivegates.job import SHARED_FILLS, CaseReport, Job
 from fivegates.oracle import Oracle, read, subject
 from fivegates.preflight import sweep
 from fivegates.reference import case_key, case_result
 from fivegates.store import read_bytes, sha256
-from fivegates.trial import job, launched_once
+from fivegates.trial import in_parallel, job, launched_once
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
@@ -70,26 +70,31 @@ def check(desk: Desk, role: Role, oracle: Oracle) -> dict[str, Any]:
     """What was measured of one arm; on the host in both settings of contraction."""
     claim, operation, build = desk.claim, desk.operation, desk.after[f"{role}/build"]
     kind, chosen = desk.backend.kind, cases(claim, operation)
-    inputs = [operation.allocations(case) for case in chosen]
+    inputs = list(in_parallel(operation.allocations, chosen))
     trial = planned(desk, role, chosen)
     binary = desk.raw(build, "values.so" if kind == "host" else "kernel.cubin")
-    judged, settings, fused = [], [], {}
     with tempfile.TemporaryDirectory(prefix="fivegates-") as temporary:
         folder, second = Path(temporary, "arm"), Path(temporary, "contracted")
         runs = partial(launch, desk, role, inputs=inputs)
         exercised = runs(folder=folder, job=trial, binary=binary)
+
+        def judged_case(report: CaseReport) -> dict[str, Any]:
+            right = oracle.expected(report.index)
+            outputs = compare_outputs(folder, report, right, claim.tolerance)
+            return case_result(chosen[report.index], report, outputs)
+
+        judged = list(in_parallel(judged_case, exercised.cases))
         if kind == "host":
             contracted = desk.raw(build, "contracted.so")
             once = runs(folder=second, job=launched_once(trial), binary=contracted)
             fused = {report.index: (second, report) for report in once.cases}
-        for report in exercised.cases:
-            case = chosen[report.index]
-            right = oracle.expected(report.index)
-            outputs = compare_outputs(folder, report, right, claim.tolerance)
-            judged.append(case_result(case, report, outputs))
-            if kind == "host":
-                pair = (folder, report), fused.get(report.index)
-                settings.append(compare_settings(case, *pair, right, claim.tolerance))
+
+            def compared_settings(report: CaseReport) -> dict[str, Any]:
+                index, pair = report.index, ((folder, report), fused.get(report.index))
+                right = oracle.expected(index)
+                return compare_settings(chosen[index], *pair, right, claim.tolerance)
+
+            settings = list(in_parallel(compared_settings, exercised.cases))
     unanswered = chosen[len(judged)] if exercised.timed_out else None
     measured = {
         "binary_sha256": sha256(binary),

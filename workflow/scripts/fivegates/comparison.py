@@ -121,9 +121,8 @@ def _stride(failed: np.ndarray) -> int | None:
 
 
 def _poisoned(actual: np.ndarray) -> np.ndarray:
-    raw = np.ascontiguousarray(actual).view(np.uint8)
-    poisoned: np.ndarray = raw.reshape(actual.size, actual.itemsize) == POISON_BYTE
-    return np.asarray(poisoned.all(axis=1))
+    poison = int.from_bytes([POISON_BYTE] * actual.itemsize)
+    return np.asarray(actual.view(f"u{actual.itemsize}") == poison)
 
 
 def _largest(errors: np.ndarray) -> float | None:

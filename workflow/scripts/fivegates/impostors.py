@@ -4,7 +4,6 @@ A contract that lets one pass cannot tell right from wrong, and refuses the clai
 """
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 
 import numpy as np
@@ -21,12 +20,11 @@ from fivegates.contract import (
     in_case,
 )
 from fivegates.errors import ClaimError
+from fivegates.trial import in_parallel
 
 # Bits of a significand that is plainly too short, of 24, 11 and 8.
 FEWER_BITS = {"float32": 11, "float16": 7, "bfloat16": 5}
 ROOM = 0.5
-# Generators judged side by side: each holds its outputs in float64.
-WORKERS = 4
 OTHER_SEED = 1
 
 
@@ -87,9 +85,8 @@ def weaknesses(
     asked = [
         case for name, case in sorted(first.items()) if name not in operation.stress
     ]
-    with ThreadPoolExecutor(WORKERS) as pool:
-        found = pool.map(lambda case: _weaknesses(operation, case, tolerance), asked)
-        return tuple(chain.from_iterable(found))
+    found = in_parallel(lambda case: _weaknesses(operation, case, tolerance), asked)
+    return tuple(chain.from_iterable(found))
 
 
 def _weaknesses(

@@ -9,7 +9,6 @@ import io
 import json
 import zipfile
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,9 +19,8 @@ from fivegates.contract import Case, Expected, Operation, Right, Sizes, in_case
 from fivegates.errors import ArtifactError
 from fivegates.impostors import weaknesses
 from fivegates.store import sha256
+from fivegates.trial import in_parallel
 
-# Cases in flight: each holds its outputs in float64.
-WORKERS = 4
 DAMAGE = (EOFError, LookupError, TypeError, ValueError, zipfile.BadZipFile)
 
 
@@ -76,12 +74,11 @@ def compute(claim: Claim, operation: Operation, of: str) -> bytes:
         with in_case(case):
             return operation.expected(operation.inputs(case), case.sizes)
 
-    with ThreadPoolExecutor(WORKERS) as pool:
-        for index, expected in enumerate(pool.map(expected_of, chosen)):
-            for name, right in expected.items():
-                arrays[f"{index}.{name}.values"] = _packed(right.values)
-                if not _same(right.magnitude, np.abs(right.values)):
-                    arrays[f"{index}.{name}.magnitude"] = _packed(right.magnitude)
+    for index, expected in enumerate(in_parallel(expected_of, chosen)):
+        for name, right in expected.items():
+            arrays[f"{index}.{name}.values"] = _packed(right.values)
+            if not _same(right.magnitude, np.abs(right.values)):
+                arrays[f"{index}.{name}.magnitude"] = _packed(right.magnitude)
     file = io.BytesIO()
     np.savez(file, **arrays)  # type: ignore[arg-type]
     return file.getvalue()

@@ -1,9 +1,10 @@
 """From the cases of a claim to the job that a process is given."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -16,8 +17,20 @@ from fivegates.job import CaseJob, Job
 BINARY = "kernel"
 CONTROL_ELEMENTS = 250
 CONTROL_THREADS = 256
+# Cases in flight: each holds its arrays in float64.
+WORKERS = 4
 
+One = TypeVar("One")
+Result = TypeVar("Result")
 ValueSet = tuple[Arrays, Expected]
+
+
+def in_parallel(
+    function: Callable[[One], Result], items: Iterable[One]
+) -> Iterator[Result]:
+    """What becomes of each item, in their order; a few are worked on at a time."""
+    with ThreadPoolExecutor(WORKERS) as pool:
+        yield from pool.map(function, items)
 
 
 def job(
