@@ -269,11 +269,21 @@ def tried(mutant: Mutant) -> dict[str, Any]:
     }
 
 
+def require_known(
+    parser: argparse.ArgumentParser, asked: Sequence[str], known: Sequence[str]
+) -> None:
+    """End with an error of usage for a name that is not known."""
+    for name in asked:
+        if name not in known:
+            parser.error(f"{name}: not known, expected some of {', '.join(known)}")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("operations", nargs="*", default=mutated_operations())
     parser.add_argument("--output", type=Path)
     arguments = parser.parse_args()
+    require_known(parser, arguments.operations, mutated_operations())
     chosen = [m for name in arguments.operations for m in mutants(name)]
     with ProcessPoolExecutor() as pool:
         rows = []

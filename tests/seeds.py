@@ -22,7 +22,7 @@ sys.path[:0] = [str(ROOT / "workflow/scripts"), str(ROOT / "tests")]
 from fivegates.arm import ROLES  # noqa: E402
 from fivegates.operations import contract_path  # noqa: E402
 from fivegates.store import sha256  # noqa: E402
-from mutation import SURVIVED, frozen, refused_by  # noqa: E402
+from mutation import SURVIVED, frozen, refused_by, require_known  # noqa: E402
 
 # Its candidate is a fault: tests/kernels/recurrent_one_barrier.cu.
 RACY = "recurrent-one-barrier"
@@ -72,6 +72,7 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--output", type=Path)
     arguments = parser.parse_args()
+    require_known(parser, arguments.claims, claims())
     rows = []
     with ProcessPoolExecutor() as pool:
         seeds = repeat(arguments.seeds)

@@ -106,6 +106,17 @@ def test_mutant_that_survives_fails_the_command(monkeypatch, capsys):
     ]
 
 
+@pytest.mark.parametrize("command", [mutation, seeds])
+def test_name_that_is_not_known_ends_a_command_with_one_line(
+    command, monkeypatch, capsys
+):
+    monkeypatch.setattr("sys.argv", ["command", "tirad"])
+    with pytest.raises(SystemExit):
+        command.main()
+    (line,) = capsys.readouterr().err.splitlines()[1:]
+    assert "error: tirad: not known, expected some of compact" in line
+
+
 def test_edit_that_has_no_place_or_two_is_an_error():
     listed = mutants("triad")[0]
     lost = Mutant(

@@ -10,7 +10,7 @@ from typing import Any
 
 from fivegates import operations
 from fivegates.arm import ROLES, Role
-from fivegates.claim import cases
+from fivegates.claim import Claim, cases
 from fivegates.contract import Case
 from fivegates.contraction import compare_settings
 from fivegates.errors import ClaimError
@@ -22,6 +22,9 @@ from fivegates.preflight import sweep
 from fivegates.reference import case_key, case_result
 from fivegates.store import read_bytes, sha256
 from fivegates.trial import in_parallel, job, launched_once
+
+# A folder, and what was answered of the cases in it.
+Ran = tuple[Path, Sequence[CaseReport]]
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
@@ -66,48 +69,67 @@ def planned(desk: Desk, role: Role, chosen: Sequence[Case]) -> Job:
     )
 
 
+def judge_cases(
+    claim: Claim, chosen: Sequence[Case], oracle: Oracle, ran: Ran
+) -> list[dict[str, Any]]:
+    """Every answered case against the oracle."""
+    folder, reports = ran
+
+    def judged(report: CaseReport) -> dict[str, Any]:
+        right = oracle.expected(report.index)
+        outputs = compare_outputs(folder, report, right, claim.tolerance)
+        return case_result(chosen[report.index], report, outputs)
+
+    return list(in_parallel(judged, reports))
+
+
+def compare_contractions(
+    claim: Claim, chosen: Sequence[Case], oracle: Oracle, separate: Ran, fused: Ran
+) -> list[dict[str, Any]]:
+    """Every answered case in both settings of contraction."""
+    (folder, reports), (second, once) = separate, fused
+    found = {report.index: (second, report) for report in once}
+
+    def compared(report: CaseReport) -> dict[str, Any]:
+        index, right = report.index, oracle.expected(report.index)
+        pair = (folder, report), found.get(index)
+        return compare_settings(chosen[index], *pair, right, claim.tolerance)
+
+    return list(in_parallel(compared, reports))
+
+
 def check(desk: Desk, role: Role, oracle: Oracle) -> dict[str, Any]:
     """What was measured of one arm; on the host in both settings of contraction."""
     claim, operation, build = desk.claim, desk.operation, desk.after[f"{role}/build"]
-    kind, chosen = desk.backend.kind, cases(claim, operation)
-    inputs = list(in_parallel(operation.allocations, chosen))
+    chosen, on_host = cases(claim, operation), desk.backend.kind == "host"
     trial = planned(desk, role, chosen)
-    binary = desk.raw(build, "values.so" if kind == "host" else "kernel.cubin")
+    inputs = list(in_parallel(operation.allocations, chosen))
+    binary = desk.raw(build, "values.so" if on_host else "kernel.cubin")
+    host: dict[str, Any] = {}
     with tempfile.TemporaryDirectory(prefix="fivegates-") as temporary:
         folder, second = Path(temporary, "arm"), Path(temporary, "contracted")
         runs = partial(launch, desk, role, inputs=inputs)
         exercised = runs(folder=folder, job=trial, binary=binary)
-
-        def judged_case(report: CaseReport) -> dict[str, Any]:
-            right = oracle.expected(report.index)
-            outputs = compare_outputs(folder, report, right, claim.tolerance)
-            return case_result(chosen[report.index], report, outputs)
-
-        judged = list(in_parallel(judged_case, exercised.cases))
-        if kind == "host":
+        ran = folder, exercised.cases
+        judged = judge_cases(claim, chosen, oracle, ran)
+        if on_host:
             contracted = desk.raw(build, "contracted.so")
             once = runs(folder=second, job=launched_once(trial), binary=contracted)
-            fused = {report.index: (second, report) for report in once.cases}
-
-            def compared_settings(report: CaseReport) -> dict[str, Any]:
-                index, pair = report.index, ((folder, report), fused.get(report.index))
-                right = oracle.expected(index)
-                return compare_settings(chosen[index], *pair, right, claim.tolerance)
-
-            settings = list(in_parallel(compared_settings, exercised.cases))
+            settings = compare_contractions(
+                claim, chosen, oracle, ran, (second, once.cases)
+            )
+            host["contracted_sha256"] = sha256(contracted)
+            host["host"] = {"cases": settings}
     unanswered = chosen[len(judged)] if exercised.timed_out else None
-    measured = {
+    return {
         "binary_sha256": sha256(binary),
         "accepted_impostors": list(oracle.accepted_impostors),
         "oracle_sha256": oracle.sha256,
         "shared_fills": list(SHARED_FILLS),
         "timed_out": None if unanswered is None else case_key(unanswered),
         "cases": judged,
+        **host,
     }
-    if kind == "host":
-        measured["contracted_sha256"] = sha256(contracted)
-        measured["host"] = {"cases": settings}
-    return measured
 
 
 def main(argv: list[str] | None = None) -> int:
