@@ -272,10 +272,10 @@ def tried(mutant: Mutant) -> dict[str, Any]:
 def require_known(
     parser: argparse.ArgumentParser, asked: Sequence[str], known: Sequence[str]
 ) -> None:
-    """End with an error of usage for a name that is not known."""
+    """End with an error of usage for another name than these."""
     for name in asked:
         if name not in known:
-            parser.error(f"{name}: not known, expected some of {', '.join(known)}")
+            parser.error(f"found {name!r}, expected some of {', '.join(known)}")
 
 
 def main() -> int:

@@ -20,7 +20,7 @@ CASES = tuple(
 )
 # Answers the cases of its job by a script: an end for each case that is not plain.
 PROCESS = """
-import json, os, re, sys
+import json, os, re, sys, time
 folder, ends = sys.argv[1], json.loads(sys.argv[2])
 with open(f"{folder}/report.jsonl", "w") as report:
     for index in re.findall(r"^case (\\d+)", open(f"{folder}/job.txt").read(), re.M):
@@ -41,6 +41,8 @@ with open(f"{folder}/report.jsonl", "w") as report:
     print('{"done": true}', file=report)
 if ends.get("end") == "abort":
     os.abort()
+if ends.get("end") == "hang":
+    time.sleep(60)
 """
 
 
@@ -71,6 +73,18 @@ def test_gate_1_asks_for_shared_memory_that_is_filled(tmp_path, monkeypatch):
     )
     exercise("cuda", tmp_path, Job(binary="kernel", entry="own", cases=CASES), 20)
     assert asked == [{"fill_shared": True}]
+
+
+def test_process_that_answers_all_and_does_not_end_is_charged_to_its_last_case(
+    tmp_path, monkeypatch
+):
+    command = [sys.executable, "-c", PROCESS, tmp_path, '{"end": "hang"}']
+    monkeypatch.setattr(exercising, "launcher", lambda *_, **__: command)
+    found = exercise(
+        "cuda", tmp_path, Job(binary="kernel", entry="own", cases=CASES), 3
+    )
+    assert found.timed_out
+    assert [case.index for case in found.cases] == [0, 1]
 
 
 def test_input_must_fill_its_buffer(tmp_path):

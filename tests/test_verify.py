@@ -32,8 +32,8 @@ from trees import (
 
 PLACES = re.compile(rb"/(?:home|root|work|opt)/|site-packages")
 ARCHIVES = sorted((RECEIPTS.parent / "archives").iterdir())
-# Three of its four workloads are slower.
-NOT_SUPPORTED = "row-sum-shapes"
+# Three of four workloads are slower; a speedup is too near to the margin.
+NOT_SUPPORTED = {"row-sum-shapes", "row-sum-half", "row-sum-bfloat16"}
 
 
 @pytest.mark.parametrize("name", TREES)
@@ -63,7 +63,7 @@ def test_archived_tree_verifies_where_it_is_unpacked(path, tmp_path):
     receipt = tmp_path / "results/receipt.json"
     found = verify(receipt, NOW)
     name = json.loads(receipt.read_text())["name"]
-    assert (found.problems, found.exit_status) == ((), int(name == NOT_SUPPORTED))
+    assert (found.problems, found.exit_status) == ((), int(name in NOT_SUPPORTED))
     assert name == path.name.split(".")[0]
 
 

@@ -21,7 +21,7 @@ from fivegates.oracle import Oracle, read, subject
 from fivegates.preflight import sweep
 from fivegates.reference import case_key, case_result
 from fivegates.store import read_bytes, sha256
-from fivegates.trial import in_parallel, job, launched_once
+from fivegates.trial import WORKERS, in_parallel, job, launched_once
 
 # A folder, and what was answered of the cases in it.
 Ran = tuple[Path, Sequence[CaseReport]]
@@ -69,55 +69,50 @@ def planned(desk: Desk, role: Role, chosen: Sequence[Case]) -> Job:
     )
 
 
-def judge_cases(
-    claim: Claim, chosen: Sequence[Case], oracle: Oracle, ran: Ran
-) -> list[dict[str, Any]]:
-    """Every answered case against the oracle."""
-    folder, reports = ran
-
-    def judged(report: CaseReport) -> dict[str, Any]:
-        right = oracle.expected(report.index)
-        outputs = compare_outputs(folder, report, right, claim.tolerance)
-        return case_result(chosen[report.index], report, outputs)
-
-    return list(in_parallel(judged, reports))
-
-
 def compare_contractions(
     claim: Claim, chosen: Sequence[Case], oracle: Oracle, separate: Ran, fused: Ran
 ) -> list[dict[str, Any]]:
     """Every answered case in both settings of contraction."""
     (folder, reports), (second, once) = separate, fused
     found = {report.index: (second, report) for report in once}
-
-    def compared(report: CaseReport) -> dict[str, Any]:
-        index, right = report.index, oracle.expected(report.index)
-        pair = (folder, report), found.get(index)
-        return compare_settings(chosen[index], *pair, right, claim.tolerance)
-
-    return list(in_parallel(compared, reports))
+    return [
+        compare_settings(
+            chosen[report.index],
+            (folder, report),
+            found.get(report.index),
+            oracle.expected(report.index),
+            claim.tolerance,
+        )
+        for report in reports
+    ]
 
 
 def check(desk: Desk, role: Role, oracle: Oracle) -> dict[str, Any]:
     """What was measured of one arm; on the host in both settings of contraction."""
     claim, operation, build = desk.claim, desk.operation, desk.after[f"{role}/build"]
     chosen, on_host = cases(claim, operation), desk.backend.kind == "host"
+    # On the host the other arm is judged at the same time.
+    workers = 1 if on_host else WORKERS
     trial = planned(desk, role, chosen)
-    inputs = list(in_parallel(operation.allocations, chosen))
+    inputs = list(in_parallel(operation.allocations, chosen, workers))
     binary = desk.raw(build, "values.so" if on_host else "kernel.cubin")
     host: dict[str, Any] = {}
     with tempfile.TemporaryDirectory(prefix="fivegates-") as temporary:
         folder, second = Path(temporary, "arm"), Path(temporary, "contracted")
         runs = partial(launch, desk, role, inputs=inputs)
         exercised = runs(folder=folder, job=trial, binary=binary)
-        ran = folder, exercised.cases
-        judged = judge_cases(claim, chosen, oracle, ran)
+
+        def judged_case(report: CaseReport) -> dict[str, Any]:
+            right = oracle.expected(report.index)
+            outputs = compare_outputs(folder, report, right, claim.tolerance)
+            return case_result(chosen[report.index], report, outputs)
+
+        judged = list(in_parallel(judged_case, exercised.cases, workers))
         if on_host:
             contracted = desk.raw(build, "contracted.so")
             once = runs(folder=second, job=launched_once(trial), binary=contracted)
-            settings = compare_contractions(
-                claim, chosen, oracle, ran, (second, once.cases)
-            )
+            ran = (folder, exercised.cases), (second, once.cases)
+            settings = compare_contractions(claim, chosen, oracle, *ran)
             host["contracted_sha256"] = sha256(contracted)
             host["host"] = {"cases": settings}
     unanswered = chosen[len(judged)] if exercised.timed_out else None

@@ -137,7 +137,10 @@ def exercise(kind: Kind, folder: Path, job: Job, timeout_s: float) -> Exercised:
         if report.done and completed.exit_status == 0:
             break
         if completed.exit_status is None:
-            return Exercised(cases=tuple(answered), timed_out=True)
+            # A process that does not end has not answered its last case.
+            return Exercised(
+                cases=tuple(answered[: len(job.cases) - 1]), timed_out=True
+            )
         left = remaining.cases[len(report.cases) :]
         if not (report.cases and report.cases[-1].error):
             # It died in the first case without an answer, or behind the last answer.

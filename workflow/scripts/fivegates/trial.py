@@ -26,10 +26,10 @@ ValueSet = tuple[Arrays, Expected]
 
 
 def in_parallel(
-    function: Callable[[One], Result], items: Iterable[One]
+    function: Callable[[One], Result], items: Iterable[One], workers: int = WORKERS
 ) -> Iterator[Result]:
     """What becomes of each item, in their order; a few are worked on at a time."""
-    with ThreadPoolExecutor(WORKERS) as pool:
+    with ThreadPoolExecutor(workers) as pool:
         yield from pool.map(function, items)
 
 
