@@ -33,14 +33,17 @@ UNTRIED = "not tried"
 def matrix() -> list[dict[str, Any]]:
     """A row a mutant: what refused it on the host and, where it was tried, a device."""
     tried = {
-        row["source_sha256"]: row["refused_by"]
+        judged(row): row["refused_by"]
         for path in ON_DEVICE.glob("*.json")
         for row in json.loads(path.read_text())["rows"]
     }
     rows: list[dict[str, Any]] = json.loads(MATRIX.read_text())
-    return [
-        {**row, "on_device": tried.get(row["source_sha256"], UNTRIED)} for row in rows
-    ]
+    return [{**row, "on_device": tried.get(judged(row), UNTRIED)} for row in rows]
+
+
+def judged(row: dict[str, Any]) -> tuple[Any, ...]:
+    """What was run: a fault may have got another name since, and no other source."""
+    return row["claim"], row["role"], tuple(row["block"]), row["source_sha256"]
 
 
 def catalogue() -> list[tuple[str, ...]]:

@@ -142,5 +142,4 @@ def timed_values(
             )
         return operation.allocated(inputs, sizes), expected
 
-    with ThreadPoolExecutor() as pool:
-        return list(pool.map(drawn, range(seed, seed + sets)))
+    return list(in_parallel(drawn, range(seed, seed + sets), workers=sets))
